@@ -1,0 +1,177 @@
+"""What stands in the way, said once and in the same words everywhere.
+
+A `Finding` is a code with its parameters, as a parser or a check states it. A `Blocker` is a finding about a
+subject, rendered from the code table (`model/codes`). A `Fault` is the exception that carries a finding where
+work cannot go on. Sentences are templates over typed parameters, so that a report can sanitise them.
+"""
+
+import string
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.text import display_name
+
+Param = int | str | None
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return ("info", "warning", "error").index(self)
+
+
+class Stage(StrEnum):
+    """Where in the work it was found."""
+
+    SOURCE = "source"
+    PARSE = "parse"
+    CLASSIFY = "classify"
+    DESCRIBE = "describe"
+    DECODE = "decode"
+    VALIDATE = "validate"
+    ADMIT = "admit"
+    MATERIALIZE = "materialize"
+    VERIFY = "verify"
+    PROMOTE = "promote"
+
+
+class Blocks(StrEnum):
+    """What it stands in the way of."""
+
+    INSPECT = "inspect"
+    DECODE = "decode"
+    CONVERT = "convert"
+    LOAD = "load"
+
+
+class Code(Struct, frozen=True):
+    """One row of the table of codes. A code never changes its meaning.
+
+    `message` and `remedy` are templates. The part after the colon names the kind of the parameter:
+    `{file:path}` and `{tensor:name}` come from the checkpoint (a report may replace them), `{found:text}` is free
+    text of the checkpoint (a report removes it), `{size:bytes}` is a size, `{count:count}` a number and
+    `{word:word}` one of our own words.
+    """
+
+    code: str
+    severity: Severity
+    stage: Stage
+    message: str
+    remedy: str
+    meaning: str
+    """For `shardscope explain`: what it means and why it matters, in a few sentences."""
+    blocks: tuple[Blocks, ...] = ()
+    exit: ExitCode | None = None
+    """The exit code that this code calls for, where it is a specific one."""
+
+
+class Finding(Struct, frozen=True):
+    """A code with its parameters: what is wrong, not yet with what."""
+
+    code: str
+    params: dict[str, Param] = {}
+
+
+class Blocker(Struct, frozen=True):
+    """Something that stands in the way, as every screen and document shows it."""
+
+    code: str
+    severity: Severity
+    stage: Stage
+    subject: str | None
+    """The path (neutralised, relative to the root), or the tensor, that it is about."""
+    message: str
+    remedy: str
+    blocks: tuple[Blocks, ...]
+    params: dict[str, Param] = {}
+
+
+class Fault(Exception):
+    """Work cannot go on: a finding on its way to becoming a blocker.
+
+    `raise Fault("header.truncated", missing=17)`
+    """
+
+    def __init__(self, code: str, /, **params: Param) -> None:
+        super().__init__(code)
+        self.finding = Finding(code, params)
+
+
+def human_bytes(count: int) -> str:
+    """Return `count` bytes in binary units, with the exact figure where the unit hides it."""
+    if abs(count) < 1024:
+        return f"{count:,} byte" + ("" if count == 1 else "s")
+    value = float(count)
+    unit = "B"
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        value /= 1024
+        if abs(value) < 1023.95:
+            break
+    return f"{value:,.1f} {unit} ({count:,} bytes)"
+
+
+class _Template(string.Formatter):
+    """Render `{parameter:kind}`; an unknown kind or a missing parameter is our own error and raises."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if value is None:
+            return "unknown"
+        match format_spec:
+            case "bytes":
+                return human_bytes(int(value))
+            case "count":
+                return f"{int(value):,}"
+            case "path" | "name":
+                return display_name(str(value), 160)
+            case "text":
+                return display_name(str(value), 80)
+            case "word":
+                return str(value)
+        raise ValueError(f"unknown kind of parameter: {format_spec!r}")
+
+
+def render(template: str, params: Mapping[str, Param]) -> str:
+    """Return a sentence of the table of codes with its parameters in place, neutralised."""
+    return _Template().vformat(template, (), params)
+
+
+def parameter_kinds(template: str) -> dict[str, str]:
+    """Return the parameters of a template and the kind of each."""
+    return {name: kind or "" for _, name, kind, _ in string.Formatter().parse(template) if name}
+
+
+def _plain(value: Param) -> Param:
+    return display_name(value) if isinstance(value, str) else value
+
+
+def blocker(finding: Finding, subject: str | None = None) -> Blocker:
+    """Return `finding` about `subject`, in the words of the table of codes.
+
+    `subject` is neutralised here, and is also the template parameter `{file}` unless the finding has its own.
+    """
+    from shardscope.engine.model.codes import CODES
+
+    row = CODES[finding.code]
+    params = {"file": subject, **finding.params}
+    used = parameter_kinds(row.message) | parameter_kinds(row.remedy)
+    return Blocker(
+        code=row.code,
+        severity=row.severity,
+        stage=row.stage,
+        subject=None if subject is None else display_name(subject),
+        message=render(row.message, params),
+        remedy=render(row.remedy, params),
+        blocks=row.blocks,
+        params={name: _plain(params.get(name)) for name in sorted(used)},
+    )

@@ -1,0 +1,26 @@
+"""The table of codes: every blocker there is, in one closed mapping.
+
+One module for each area; `docs/codes.md` is generated from here. Codes are dotted, lower case, and never change
+their meaning: a new meaning is a new code.
+"""
+
+from typing import Final
+
+from shardscope.engine.model.blocker import Code
+from shardscope.engine.model.codes import containers, files, headers, json, layout, limits, source, trust
+
+CODES: Final[dict[str, Code]] = {
+    row.code: row
+    for table in (
+        source.TABLE,
+        files.TABLE,
+        json.TABLE,
+        headers.TABLE,
+        containers.TABLE,
+        layout.TABLE,
+        trust.TABLE,
+        limits.TABLE,
+    )
+    for row in table
+}
+"""Every code, by its dotted name."""

@@ -1,0 +1,7 @@
+"""files: see the rows."""
+
+from typing import Final
+
+from shardscope.engine.model.blocker import Code
+
+TABLE: Final[tuple[Code, ...]] = ()

@@ -1,0 +1,23 @@
+"""Limits reached: one code for each field of `Limits`."""
+
+from typing import Final
+
+from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
+from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.limits import limit_names
+
+TABLE: Final = tuple(
+    Code(
+        f"limit.{name}",
+        Severity.ERROR,
+        Stage.PARSE,
+        f"{{file:path}} reaches the limit {name} = {{limit:count}}: it needs {{found:count}}.",
+        f"Raise it for this run with --limit {name}=NUMBER if you expect a file like this; otherwise the file is not "
+        "what it seems.",
+        f"Inspection stops at a visible bound instead of guessing or running out of memory. This one is `{name}`; the "
+        "values in force are printed in the descriptor under `limits`.",
+        (Blocks.INSPECT, Blocks.DECODE, Blocks.CONVERT),
+        ExitCode.LIMIT,
+    )
+    for name in limit_names()
+)

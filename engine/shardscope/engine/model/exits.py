@@ -1,0 +1,47 @@
+"""What a process says when it ends. The numbers are part of the interface and never change their meaning."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every `shardscope` command."""
+
+    OK = 0
+    BLOCKED = 1
+    """A blocker blocks inspection, or stands at or above `--fail-on`; a difference found by diff or verify."""
+    USAGE = 2
+    UNREADABLE = 3
+    """The source cannot be examined: missing, unreadable, not a file or folder."""
+    LIMIT = 4
+    CHANGED = 5
+    """The source changed while it was being read."""
+    DENIED = 6
+    """Admission denied or unknown."""
+    NEEDS_DECODING = 7
+    UNSUPPORTED = 8
+    """An invalid, ambiguous or unsupported layout or map."""
+    OUTPUT = 9
+    INTERNAL = 70
+    CANCELLED = 130
+
+
+_PRECEDENCE = (
+    ExitCode.CANCELLED,
+    ExitCode.INTERNAL,
+    ExitCode.USAGE,
+    ExitCode.UNREADABLE,
+    ExitCode.CHANGED,
+    ExitCode.LIMIT,
+    ExitCode.UNSUPPORTED,
+    ExitCode.NEEDS_DECODING,
+    ExitCode.DENIED,
+    ExitCode.OUTPUT,
+    ExitCode.BLOCKED,
+)
+
+
+def most_specific(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the code that wins where several apply: the specific beats the general."""
+    present = set(codes)
+    return next((code for code in _PRECEDENCE if code in present), ExitCode.OK)

@@ -1,0 +1,121 @@
+"""What parsers hand out: plain facts about one file, with the notes they made on the way.
+
+A parser raises `Fault` where the file cannot be trusted to mean anything, and adds a `Finding` to `notes` where it can
+be read but something about it deserves a word.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from shardscope.engine.model.blocker import Finding
+
+
+class Nature(StrEnum):
+    """What a file is by its first bytes, whatever its name says."""
+
+    EMPTY = "empty"
+    SAFETENSORS = "safetensors"
+    ZIP = "zip"
+    PICKLE = "pickle"
+    """A bare pickle stream: the legacy form of torch.save, or any other."""
+    TORCH_LEGACY = "torch legacy stream"
+    JSON = "json"
+    LFS_POINTER = "git lfs pointer"
+    HTML = "html"
+    TEXT = "text"
+    ZEROS = "zeros"
+    """Every byte looked at is zero."""
+    GZIP = "gzip"
+    XZ = "xz"
+    ZSTD = "zstd"
+    BZIP2 = "bzip2"
+    TAR = "tar"
+    GGUF = "gguf"
+    NUMPY = "numpy"
+    HDF5 = "hdf5"
+    ONNX = "onnx"
+    UNKNOWN = "unknown"
+
+
+class LfsPointer(Struct, frozen=True):
+    """A Git LFS pointer that stands where the real file should be."""
+
+    oid: str
+    size: int
+
+
+class Sniff(Struct, frozen=True):
+    """The nature of a file, with what its first bytes tell about it."""
+
+    nature: Nature
+    lfs: LfsPointer | None = None
+
+
+class JsonDocument(Struct, frozen=True):
+    """A bounded JSON document: plain `dict`, `list`, `str`, `int`, `float`, `bool`, `None`."""
+
+    value: Any
+    bytes: int
+    nodes: int
+    notes: tuple[Finding, ...] = ()
+
+
+class SafetensorsHeader(Struct, frozen=True):
+    """A safetensors header in columns, in file order of the data. Offsets are absolute in the file."""
+
+    header_bytes: int
+    """The length of the JSON header, without the eight bytes before it."""
+    data_begin: int
+    """Where the data buffer starts in the file."""
+    data_end: int
+    names: list[str]
+    dtypes: list[str]
+    shapes: list[tuple[int, ...]]
+    begins: list[int]
+    ends: list[int]
+    metadata: dict[str, str]
+    notes: tuple[Finding, ...] = ()
+
+
+class ZipEntry(Struct, frozen=True, gc=False):
+    """One record of a zip central directory."""
+
+    name: str
+    method: int
+    """0 stored, 8 deflated."""
+    flags: int
+    crc: int
+    compressed: int
+    size: int
+    header_offset: int
+    data_offset: int | None
+    """Where the bytes start in the file; null where the local header was not read."""
+
+
+class ZipDirectory(Struct, frozen=True):
+    """The central directory of a zip, read without any of the entries' content."""
+
+    entries: tuple[ZipEntry, ...]
+    zip64: bool
+    comment_bytes: int
+    notes: tuple[Finding, ...] = ()
+
+
+class TorchArchive(Struct, frozen=True):
+    """A zip as `torch.save` writes it, by its record names (torch/csrc, `inline_container`)."""
+
+    root: str
+    """The folder that all records share: the file's stem, or `archive`."""
+    pickle: ZipEntry
+    storages: int
+    storage_bytes: int
+    byteorder: str | None
+    """`little` or `big` where the record says so; absent means little."""
+    stored: bool
+    """Every storage is stored, not compressed."""
+    torchscript: bool
+    crc_recorded: bool
+    """False where every CRC is zero: the writer did not record them."""
+    notes: tuple[Finding, ...] = ()

@@ -1,0 +1,60 @@
+"""Every bound on what inspection reads, in one struct whose every field is a promise.
+
+A limit that is reached ends in the blocker `limit.<field>`, never in a truncated answer. The values in force
+are printed in each descriptor.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds on reading. Units are in the field's name: `_bytes`, otherwise a count."""
+
+    files: Positive = 1_000_000
+    """Entries (files, folders, links) in one inventory."""
+    path_depth: Positive = 64
+    """Folders between the root and a file."""
+    path_bytes: Positive = 4_096
+    """Bytes of one path relative to the root."""
+    json_bytes: Positive = 64 << 20
+    """Bytes of one JSON file."""
+    json_depth: Positive = 64
+    """Nested arrays and objects in one JSON document."""
+    json_nodes: Positive = 5_000_000
+    """Values in one JSON document."""
+    header_bytes: Positive = 100_000_000
+    """Bytes of one safetensors header: the reference parser's own ceiling."""
+    header_bytes_total: Positive = 4 << 30
+    """Bytes of all safetensors headers of one inspection."""
+    tensors: Positive = 5_000_000
+    """Tensors in one inspection."""
+    tensor_rank: Positive = 64
+    """Dimensions of one tensor."""
+    zip_directory_bytes: Positive = 64 << 20
+    """Bytes of one zip central directory."""
+    zip_entries: Positive = 1_000_000
+    """Entries of one zip central directory."""
+    digest_bytes: Positive = 1 << 30
+    """Bytes hashed in one inspection by `--digest auto`."""
+    findings: Positive = 1_000
+    """Findings reported for one file; the rest is counted."""
+    parses_in_flight: Positive = 4
+    """Files parsed at once."""
+
+
+def with_overrides(limits: Limits, overrides: dict[str, int]) -> Limits:
+    """Return `limits` with some fields replaced.
+
+    Raises `msgspec.ValidationError` for an unknown field or a value below 1.
+    """
+    return msgspec.convert(msgspec.to_builtins(limits) | overrides, Limits)
+
+
+def limit_names() -> tuple[str, ...]:
+    """Return the names that `--limit NAME=VALUE` accepts."""
+    return Limits.__struct_fields__
