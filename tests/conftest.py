@@ -1,0 +1,89 @@
+"""What every test shares: a calm environment for Textual and snapshots of its screens."""
+
+import os
+
+# Textual reads these two when it is first imported, so a fixture would come too late.
+os.environ.pop("TEXTUAL_THEME", None)
+os.environ["TEXTUAL_ANIMATIONS"] = "none"
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from syrupy.location import PyTestLocation
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.pilot import Pilot
+
+SNAPSHOTS = Path(__file__).resolve().parent.parent / "snapshots"
+SIZES = ((80, 24), (120, 40))
+"""The terminals that every screen is drawn on."""
+
+
+@pytest.fixture(autouse=True)
+def calm_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No colour switch of the person who runs the tests reaches a snapshot."""
+    for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+class SvgSnapshots(SingleFileSnapshotExtension):
+    """One SVG a snapshot, in the top-level folder `snapshots/`, by test module."""
+
+    file_extension = "svg"
+    _write_mode = WriteMode.TEXT
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        return str(SNAPSHOTS / test_location.basename)
+
+
+def drawn(app: "App[Any]") -> str:
+    """Return the screen of a running app as SVG, without the random parts and the web font that Rich puts in."""
+    svg = app.export_screenshot(title="shardscope", simplify=True)
+    svg = re.sub(r"terminal-\d+-", "terminal-", svg)
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+class Snap:
+    """Compares the screen of a running app with its snapshot: `snap(app)` or `await snap.run(app, size=...)`."""
+
+    def __init__(self, snapshots: SnapshotAssertion) -> None:
+        self._snapshots = snapshots.use_extension(SvgSnapshots)
+
+    def __call__(self, app: "App[Any]", name: str | None = None) -> None:
+        """Compare the screen as it stands; `name` tells several snapshots of one test apart."""
+        snapshots = self._snapshots if name is None else self._snapshots(name=name)
+        assert drawn(app) == snapshots
+
+    async def run(
+        self,
+        app: "App[Any]",
+        *keys: str,
+        size: tuple[int, int] = SIZES[0],
+        name: str | None = None,
+    ) -> None:
+        """Start `app` on a terminal of `size`, press `keys`, wait for its workers and compare the screen."""
+        async with app.run_test(size=size, notifications=True) as pilot:
+            await settle(pilot)
+            await pilot.press(*keys)
+            await settle(pilot)
+            self(app, name)
+
+
+async def settle(pilot: "Pilot[Any]") -> None:
+    """Wait until the app has nothing left to do: workers done, messages handled, screen drawn."""
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+@pytest.fixture
+def snap(snapshot: SnapshotAssertion) -> Snap:
+    """Snapshots of screens, see `Snap`. Write them with `pytest --snapshot-update`."""
+    return Snap(snapshot)
