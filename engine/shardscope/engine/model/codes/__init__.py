@@ -7,7 +7,7 @@ their meaning: a new meaning is a new code.
 from typing import Final
 
 from shardscope.engine.model.blocker import Code
-from shardscope.engine.model.codes import containers, files, headers, json, layout, limits, source, trust
+from shardscope.engine.model.codes import containers, files, headers, internal, json, layout, limits, source, trust
 
 CODES: Final[dict[str, Code]] = {
     row.code: row
@@ -20,6 +20,7 @@ CODES: Final[dict[str, Code]] = {
         layout.TABLE,
         trust.TABLE,
         limits.TABLE,
+        internal.TABLE,
     )
     for row in table
 }
