@@ -34,6 +34,8 @@ class Severity(StrEnum):
 class Stage(StrEnum):
     """Where in the work it was found."""
 
+    COMMAND = "command"
+    """The command line, the terminal or the output: nothing about a checkpoint."""
     SOURCE = "source"
     PARSE = "parse"
     CLASSIFY = "classify"

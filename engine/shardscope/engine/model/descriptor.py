@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.evidence import Basis, Classification
 from shardscope.engine.model.limits import Limits
@@ -18,7 +19,7 @@ from shardscope.engine.model.tensors import TensorSummary
 from shardscope.engine.model.text import json_escape
 from shardscope.engine.model.topology import Topology
 
-SCHEMA = "shardscope.descriptor/1"
+SCHEMA = schemas.DESCRIPTOR
 
 
 class Tool(Struct, frozen=True, forbid_unknown_fields=True):

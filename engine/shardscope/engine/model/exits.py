@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Final
 
 
 class ExitCode(IntEnum):
@@ -45,3 +46,25 @@ def most_specific(codes: Iterable[ExitCode]) -> ExitCode:
     """Return the code that wins where several apply: the specific beats the general."""
     present = set(codes)
     return next((code for code in _PRECEDENCE if code in present), ExitCode.OK)
+
+
+MEANINGS: Final[dict[ExitCode, str]] = {
+    ExitCode.OK: "Done, and nothing at or above `--fail-on` was found.",
+    ExitCode.BLOCKED: "A blocker blocks inspection, or stands at or above `--fail-on`.",
+    ExitCode.USAGE: "The command line is wrong, or the explorer has no terminal. Nothing was read.",
+    ExitCode.UNREADABLE: "The source cannot be examined: missing, unreadable, neither file nor folder.",
+    ExitCode.LIMIT: "A limit was reached; the blocker names it and `--limit` raises it.",
+    ExitCode.CHANGED: "The source changed while it was being read.",
+    ExitCode.DENIED: "Admission was denied, or could not be decided. Nothing was started.",
+    ExitCode.NEEDS_DECODING: "The answer is inside files that need decoding.",
+    ExitCode.UNSUPPORTED: "The layout or the map is invalid, ambiguous or not supported.",
+    ExitCode.OUTPUT: "The output could not be written.",
+    ExitCode.INTERNAL: "An error in shardscope itself.",
+    ExitCode.CANCELLED: "Stopped by Ctrl-C, SIGTERM or SIGHUP. Nothing was written.",
+}
+"""One sentence for each code, as help, documentation and man page show it."""
+
+
+def precedence() -> tuple[ExitCode, ...]:
+    """Return the codes other than OK from the most specific to the most general."""
+    return _PRECEDENCE

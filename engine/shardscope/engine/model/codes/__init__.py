@@ -7,7 +7,7 @@ their meaning: a new meaning is a new code.
 from typing import Final
 
 from shardscope.engine.model.blocker import Code
-from shardscope.engine.model.codes import containers, files, headers, internal, json, layout, limits, source, trust
+from shardscope.engine.model.codes import command, containers, files, headers, internal, json, layout, limits, source, trust
 
 CODES: Final[dict[str, Code]] = {
     row.code: row
@@ -17,9 +17,11 @@ CODES: Final[dict[str, Code]] = {
         json.TABLE,
         headers.TABLE,
         containers.TABLE,
+        index.TABLE,
         layout.TABLE,
         trust.TABLE,
         limits.TABLE,
+        command.TABLE,
         internal.TABLE,
     )
     for row in table

@@ -1,0 +1,88 @@
+"""The documents beside the descriptor, and the JSON Schema of each.
+
+`shardscope schema NAME` prints the schemas; a command in `--json` mode prints exactly one of these documents.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from shardscope.engine.model import schemas
+from shardscope.engine.model.blocker import Code, Param
+from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.tensors import TensorSpec
+
+
+class TensorsDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """The tensors that could be listed without decoding anything."""
+
+    schema: str
+    count: int
+    """How many are listed here, after `--filter`."""
+    opaque_files: int
+    """Files whose tensors, if they hold any, are not listed because they would need decoding."""
+    tensors: tuple[TensorSpec, ...]
+    """Names are exact, ranges half-open in bytes of the file."""
+
+
+class CodesDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """Rows of the table of codes."""
+
+    schema: str
+    codes: tuple[Code, ...]
+
+
+class SchemasDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """The names that `shardscope schema` knows."""
+
+    schema: str
+    schemas: tuple[str, ...]
+
+
+class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why there is no other document."""
+
+    code: str
+    message: str
+    remedy: str
+    subject: str | None
+    params: dict[str, Param]
+
+
+class ErrorDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands on standard output in place of the document asked for. `exit` is the exit code of the process."""
+
+    schema: str
+    error: ErrorBody
+    exit: int
+
+
+DOCUMENTS: Final[dict[str, type[Struct]]] = {
+    schemas.DESCRIPTOR: Descriptor,
+    schemas.TENSORS: TensorsDocument,
+    schemas.CODES: CodesDocument,
+    schemas.SCHEMAS: SchemasDocument,
+    schemas.ERROR: ErrorDocument,
+}
+"""The struct of each document, by its schema name."""
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the document `name`: strict, no field beyond those listed."""
+    (reference,), definitions = msgspec.json.schema_components(
+        [DOCUMENTS[name]], ref_template="#/$defs/{name}"
+    )
+    for definition in definitions.values():
+        if "properties" in definition:
+            definition["additionalProperties"] = False
+            # A struct's default serves whoever decodes it; the encoder always writes the field.
+            definition["required"] = list(definition["properties"])
+    root = definitions[DOCUMENTS[name].__name__]
+    root["properties"]["schema"] = {"const": name}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        **reference,
+        "$defs": definitions,
+    }

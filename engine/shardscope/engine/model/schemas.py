@@ -1,0 +1,15 @@
+"""The names of the documents that shardscope prints, apart from their structs so that `--version` loads none.
+
+The number behind the slash rises when a field goes or changes its meaning, never when a field comes.
+"""
+
+from typing import Final
+
+DESCRIPTOR: Final = "shardscope.descriptor/1"
+TENSORS: Final = "shardscope.tensors/1"
+CODES: Final = "shardscope.codes/1"
+SCHEMAS: Final = "shardscope.schemas/1"
+ERROR: Final = "shardscope.error/1"
+
+NAMES: Final = (DESCRIPTOR, TENSORS, CODES, SCHEMAS, ERROR)
+"""Every document, in the order of display."""
