@@ -1,0 +1,167 @@
+# Everything lives in .venv, which the first target that needs it makes. Nothing outside this folder is touched.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+BIN := .venv/bin
+JOBS ?= 2
+UV := uv==0.13.9
+DEMO := demo/tiny-llama
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH PYTHONHOME
+
+# A lock is installed as it stands: nothing is resolved, and what does not have the recorded hash is refused.
+INSTALL_LOCK := -m pip install -qq --no-deps --require-hashes -r
+INSTALL_TREE := -m pip install -qq --no-deps --no-build-isolation -e .
+
+# Sets the shell variable `python` to the first interpreter that can make an environment, or says what is missing.
+# pyenv leaves commands that only print an error, hence the trial runs.
+define FIND_PYTHON
+python=; old=; bare=; \
+for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
+  "$$candidate" -c '' >/dev/null 2>&1 || continue; \
+  "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { old="$$old $$candidate"; continue; }; \
+  "$$candidate" -c 'import ensurepip, venv' 2>/dev/null || { bare="$$candidate"; continue; }; \
+  python="$$candidate"; break; \
+done; \
+if [ -z "$$python" ] && [ -n "$$bare" ]; then \
+  echo "shardscope needs Python's venv module, and $$bare comes without it (Debian, Ubuntu: apt install python3-venv)." >&2; \
+  exit 1; \
+elif [ -z "$$python" ]; then \
+  echo "shardscope needs Python 3.11 or later, and none was found$${old:+ (too old:$$old)}." >&2; \
+  echo "Install one, or name it: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; \
+  exit 1; \
+fi
+endef
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# --- environments
+
+$(BIN)/python:
+	@$(FIND_PYTHON); \
+	echo "making .venv with $$("$$python" --version) ..."; \
+	"$$python" -m venv --clear .venv
+
+.venv/.run: requirements.lock pyproject.toml $(BIN)/python
+	@echo "installing shardscope into .venv ..."
+	@$(BIN)/python $(INSTALL_LOCK) requirements.lock
+	@$(BIN)/python $(INSTALL_TREE)
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.run
+	@echo "installing the tools of the checks into .venv ..."
+	@$(BIN)/python $(INSTALL_LOCK) requirements-dev.lock
+	@touch $@
+
+.venv-wheel/.run: requirements.lock $(BIN)/python
+	@$(BIN)/python -m venv --clear .venv-wheel
+	@.venv-wheel/bin/python $(INSTALL_LOCK) requirements.lock
+	@touch $@
+
+# DeepSpeed's build asks for the torch that is already there, hence three steps.
+.venv-producers/.run: requirements-producers.txt requirements-dev.lock pyproject.toml $(BIN)/python
+	@echo "making .venv-producers with torch and the frameworks (several GB) ..."
+	@$(BIN)/python -m venv --clear .venv-producers
+	@.venv-producers/bin/python $(INSTALL_LOCK) requirements-dev.lock
+	@.venv-producers/bin/python -m pip install -q -c requirements-producers.txt torch setuptools wheel ninja
+	@DS_BUILD_OPS=0 .venv-producers/bin/python -m pip install -q --no-build-isolation -r requirements-producers.txt
+	@.venv-producers/bin/python $(INSTALL_TREE)
+	@touch $@
+
+.PHONY: setup
+setup: .venv/.dev ## make .venv with everything that the checks need
+
+# --- use
+
+demo/.made: tests/demo.py .venv/.run
+	@$(BIN)/python tests/demo.py demo
+	@touch $@
+
+.PHONY: demo
+demo: demo/.made ## open the explorer on a small checkpoint that this makes
+	@echo "A damaged copy lies beside it: $(BIN)/shardscope $(DEMO)-damaged"
+	@$(BIN)/shardscope $(DEMO)
+
+.PHONY: inspect
+inspect: demo/.made ## report on the same checkpoint without the explorer
+	@$(BIN)/shardscope inspect $(DEMO)
+
+# --- checks
+
+.PHONY: test
+test: .venv/.dev ## run the tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+.PHONY: lint
+lint: .venv/.dev ## check format, lint, types and import contracts
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: coverage
+coverage: .venv/.dev ## run the tests and measure branch coverage (engine/: at least 90 %)
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=
+	$(BIN)/coverage report
+	$(BIN)/coverage report --include='engine/*' --fail-under=90
+
+.PHONY: docs-check
+docs-check: .venv/.run
+	$(BIN)/python docs/generate.py --check
+
+.PHONY: wheel
+wheel: .venv/.dev .venv-wheel/.run ## build sdist and wheel, and use the wheel from outside this folder
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/check-wheel-contents --toplevel shardscope dist/*.whl
+	.venv-wheel/bin/python -m pip install -qq --no-deps --no-index --force-reinstall dist/*.whl
+	.venv-wheel/bin/python -P tests/installed.py tests/fixtures/hf/llama_sharded/checkpoint
+
+.PHONY: check
+check: lint docs-check coverage wheel ## everything that a change must pass
+
+.PHONY: test-producers
+test-producers: .venv-producers/.run ## run the tests that need torch, DeepSpeed, Megatron, transformers or dask
+	.venv-producers/bin/python -m pytest -m producers tests/producers
+
+.PHONY: bench
+bench: .venv/.dev ## run the benchmarks (ratios, with their spread)
+	@for script in $(filter-out %/__init__.py %/pairs.py,$(wildcard tests/benchmarks/*.py)); do \
+	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+# --- upkeep
+
+.PHONY: format
+format: .venv/.dev ## format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+.PHONY: snapshots
+snapshots: .venv/.dev ## draw the snapshots of the screens again
+	$(BIN)/python -m pytest -n $(JOBS) --snapshot-update tests/app tests/widgets
+
+.PHONY: docs
+docs: .venv/.run ## write the generated pages of docs/ again
+	$(BIN)/python docs/generate.py
+
+# One lock holds for every platform and every Python from 3.11, and names no index.
+COMPILE := .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+
+.PHONY: lock
+lock: ## resolve the dependencies again and write the locks
+	@test -x .venv-lock/bin/uv || { $(FIND_PYTHON); "$$python" -m venv --clear .venv-lock; }
+	@.venv-lock/bin/python -m pip install -qq $(UV)
+	$(COMPILE) --upgrade --group dev -o requirements-dev.lock pyproject.toml
+	$(COMPILE) --upgrade --group build -c requirements-dev.lock -o requirements.lock pyproject.toml
+
+.PHONY: clean
+clean: ## remove everything that was made here
+	rm -rf .venv .venv-* demo build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
