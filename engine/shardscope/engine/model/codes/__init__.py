@@ -7,7 +7,19 @@ their meaning: a new meaning is a new code.
 from typing import Final
 
 from shardscope.engine.model.blocker import Code
-from shardscope.engine.model.codes import command, containers, files, headers, internal, json, layout, limits, source, trust
+from shardscope.engine.model.codes import (
+    command,
+    containers,
+    files,
+    headers,
+    index,
+    internal,
+    json,
+    layout,
+    limits,
+    source,
+    trust,
+)
 
 CODES: Final[dict[str, Code]] = {
     row.code: row
