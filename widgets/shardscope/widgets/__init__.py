@@ -1,0 +1,1 @@
+"""What a person looks at: each widget takes the nouns of `engine.model`, knows no files and starts no work."""
