@@ -1,6 +1,5 @@
 """What the source room hands out: entries of one walk, and readers that are bounded by construction."""
 
-import os
 from enum import StrEnum
 from functools import cached_property
 from typing import Protocol
@@ -8,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from shardscope.engine.model.blocker import Blocker
-from shardscope.engine.model.text import display_name
+from shardscope.engine.model.text import display_name, path_text
 
 
 class Kind(StrEnum):
@@ -48,7 +47,9 @@ class Entry(Struct, frozen=True, gc=False):
     links: int
     """Names of this inode, here and elsewhere."""
     admitted: bytes | None = None
-    """Under `--hf-cache`: where in `blobs/` this link leads. Kind and identity are then those of the blob."""
+    """Under `--hf-cache`: the blob that this link leads to, `blobs/NAME` in the repository folder of the cache.
+
+    Kind, identity and the rest are then those of the blob."""
 
     @property
     def size(self) -> int:
@@ -57,8 +58,8 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def name(self) -> str:
-        """The last part of the path as `os.fsdecode` gives it (may hold surrogates: neutralise before showing)."""
-        return os.fsdecode(self.path.rpartition(b"/")[2])
+        """The last part of the path as text (may hold surrogates: neutralise before showing)."""
+        return path_text(self.path.rpartition(b"/")[2])
 
     @property
     def folder(self) -> bytes:
@@ -68,7 +69,7 @@ class Entry(Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The relative path, neutralised."""
-        return display_name(os.fsdecode(self.path))
+        return display_name(path_text(self.path))
 
 
 class Inventory(Struct, frozen=True, dict=True):

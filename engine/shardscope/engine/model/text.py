@@ -58,6 +58,14 @@ def is_altered(text: str) -> bool:
     return UNSAFE.search(text) is not None
 
 
+def path_text(raw: bytes) -> str:
+    """Return the bytes of a path as text, whatever the locale; bytes that are not UTF-8 become surrogates.
+
+    Neutralise the result before showing it.
+    """
+    return raw.decode("utf-8", "surrogateescape")
+
+
 def exact_text(raw: bytes) -> tuple[str, str | None]:
     r"""Return `raw` as text, and its hexadecimal bytes where it is not UTF-8 (then the text shows `\\xNN`)."""
     try:
