@@ -111,10 +111,6 @@ coverage: .venv/.dev ## run the tests and measure branch coverage (engine/: at l
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='engine/*' --fail-under=90
 
-.PHONY: docs-check
-docs-check: .venv/.run
-	$(BIN)/python docs/generate.py --check
-
 .PHONY: wheel
 wheel: .venv/.dev .venv-wheel/.run ## build sdist and wheel, and use the wheel from outside this folder
 	rm -rf dist
@@ -124,7 +120,7 @@ wheel: .venv/.dev .venv-wheel/.run ## build sdist and wheel, and use the wheel f
 	.venv-wheel/bin/python -P tests/installed.py tests/fixtures/hf/llama_sharded/checkpoint
 
 .PHONY: check
-check: lint docs-check coverage wheel ## everything that a change must pass
+check: lint coverage wheel ## everything that a change must pass
 
 .PHONY: test-producers
 test-producers: .venv-producers/.run ## run the tests that need torch, DeepSpeed, Megatron, transformers or dask

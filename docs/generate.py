@@ -1,0 +1,144 @@
+"""Writes the pages of this folder that say what the code says: codes, exit codes and limits.
+
+python docs/generate.py           write them
+python docs/generate.py --check   say which are out of date, and fail if one is
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from shardscope.engine.model import limits
+from shardscope.engine.model.blocker import Code
+from shardscope.engine.model.codes import CODES
+from shardscope.engine.model.exits import MEANINGS, precedence
+from shardscope.engine.model.limits import Limits
+
+DOCS = Path(__file__).resolve().parent
+
+
+def area(row: Code) -> str:
+    """The part of a code before its first dot."""
+    return row.code.partition(".")[0]
+
+
+def sentence(template: str) -> str:
+    """A template of the table of codes, with `{file}` for `{file:path}`."""
+    return re.sub(r"\{(\w+)(:\w+)?\}", r"`{\1}`", template)
+
+
+def codes() -> str:
+    """Every blocker there is."""
+    lines = [
+        "# Codes",
+        "",
+        "What can stand in the way, by area. A code never changes its meaning; `shardscope explain CODE` says the same.",
+        "A word in braces stands for a figure or a name of the checkpoint, which is made visible and harmless first.",
+        "",
+    ]
+    for name, rows in groupby(sorted(CODES.values(), key=lambda row: (area(row), row.code)), key=area):
+        lines += [f"## {name}", ""]
+        for row in rows:
+            facts = [row.severity.value, f"found at {row.stage.value}"]
+            if row.blocks:
+                facts.append("blocks " + ", ".join(row.blocks))
+            if row.exit is not None:
+                facts.append(f"exit {row.exit.value}")
+            lines += [f"### `{row.code}`", "", f"*{' · '.join(facts)}*", ""]
+            lines += [f"> {sentence(row.message)} {sentence(row.remedy)}", "", row.meaning, ""]
+    return "\n".join(lines)
+
+
+def exit_codes() -> str:
+    """What a process says when it ends."""
+    lines = [
+        "# Exit codes",
+        "",
+        "The same for every command. Where several apply the specific beats the general: the first of "
+        + ", ".join(str(code.value) for code in precedence())
+        + ".",
+        "",
+        "| code | name | meaning |",
+        "|---:|---|---|",
+    ]
+    lines += [f"| {code.value} | {code.name.lower()} | {meaning} |" for code, meaning in MEANINGS.items()]
+    return "\n".join([*lines, ""])
+
+
+def documented_fields(owner: type) -> Iterator[tuple[str, str]]:
+    """The fields of a struct with the docstrings below them."""
+    (definition,) = ast.parse(inspect.getsource(owner)).body
+    if not isinstance(definition, ast.ClassDef):
+        raise TypeError(owner)
+    for field, text in zip(definition.body, definition.body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        ):
+            yield ast.unparse(field.target), str(text.value.value)
+
+
+def grouped(count: int) -> str:
+    """A limit as a person reads it: powers of two with their unit, the rest with separators."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count:,}"
+
+
+def limit_page() -> str:
+    """Every bound on reading."""
+    defaults = Limits()
+    lines = [
+        "# Limits",
+        "",
+        (inspect.getdoc(limits) or "").partition("\n\n")[0],
+        "A limit that is reached ends in the code `limit.NAME` and exit code 4; `--limit NAME=VALUE` sets another one.",
+        "The values in force stand in every descriptor.",
+        "",
+        "| name | default | bounds |",
+        "|---|---:|---|",
+    ]
+    lines += [
+        f"| `{name}` | {grouped(getattr(defaults, name))} | {text} |"
+        for name, text in documented_fields(Limits)
+    ]
+    return "\n".join([*lines, ""])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "codes.md": codes,
+    "exit-codes.md": exit_codes,
+    "limits.md": limit_page,
+}
+"""Every generated page, by its file name."""
+
+
+def stale() -> list[str]:
+    """Return the names of the pages that do not say what the code says."""
+    return [
+        name
+        for name, page in PAGES.items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != page()
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with `--check` only compare them."""
+    pages = stale()
+    for name in pages:
+        if "--check" in arguments:
+            print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
+        else:
+            (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+            print(f"docs/{name} written")
+    return 1 if pages and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""Uses shardscope as somebody does who installed it: no repository in sight.
+
+    .venv-wheel/bin/python -P tests/installed.py CHECKPOINT
+
+The interpreter is that of an environment that holds the wheel and its dependencies alone.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from importlib.resources import files
+from pathlib import Path
+
+PARTS = ("app", "engine", "styles", "widgets")
+COMMAND = Path(sys.executable).with_name("shardscope")
+
+
+def run(*command: str | Path, cwd: str) -> str:
+    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, (command, finished.returncode, finished.stdout, finished.stderr)
+    return finished.stdout
+
+
+def check_contents() -> None:
+    installed = distribution("shardscope").files or []
+    tops = {path.parts[0] for path in installed if ".." not in path.parts}
+    assert tops == {"shardscope", f"shardscope-{distribution('shardscope').version}.dist-info"}, tops
+    for part in PARTS:
+        assert files(f"shardscope.{part}").joinpath("py.typed").is_file(), part
+    sheets = [item.name for item in files("shardscope.styles").iterdir() if item.name.endswith(".tcss")]
+    assert sheets, "no style sheet in the wheel"
+
+
+def check_commands(checkpoint: Path, cwd: str) -> None:
+    version = distribution("shardscope").version
+    assert version in run(COMMAND, "--version", cwd=cwd)
+    assert version in run(sys.executable, "-m", "shardscope", "--version", cwd=cwd)
+    descriptor = json.loads(run(COMMAND, "inspect", "--json", checkpoint, cwd=cwd))
+    assert descriptor["schema"] == "shardscope.descriptor/1"
+    assert descriptor["classification"]["format"] == "hf_safetensors", descriptor["classification"]
+    run(sys.executable, "-c", "import shardscope.app.explorer.app, shardscope.widgets", cwd=cwd)
+
+
+def main(checkpoint: Path) -> None:
+    os.environ.pop("PYTHONPATH", None)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        check_contents()
+        check_commands(checkpoint.resolve(), elsewhere)
+        assert list(Path(elsewhere).iterdir()) == []
+    print(f"shardscope {distribution('shardscope').version} works from its wheel")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
