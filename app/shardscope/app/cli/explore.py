@@ -1,0 +1,44 @@
+"""`shardscope [PATH]`: the explorer, where there is a terminal for it."""
+
+import os
+import sys
+
+import click
+
+from shardscope.app.cli.command import command
+from shardscope.app.cli.output import is_terminal
+
+
+@command(
+    "explore",
+    short_help="Look around in a checkpoint (the default command).",
+    examples=(
+        ("shardscope ./ckpt", "The word explore can be left out."),
+        ("shardscope ./ckpt --no-mouse", "Leave the mouse to the terminal, which selects text with it."),
+        ("shardscope ./ckpt --theme ansi-dark", "Use the terminal's own 16 colours."),
+    ),
+)
+@click.argument("path", required=False, type=click.Path())
+@click.option("--no-mouse", is_flag=True, help="Do not capture the mouse.")
+@click.option("--theme", metavar="NAME", help="Colour theme.")
+def explore(path: str | None, no_mouse: bool, theme: str | None) -> int:
+    """Look around in a checkpoint, on the whole terminal.
+
+    PATH is a file or folder; without it the current folder is offered.
+    """
+    if reason := _hindrance():
+        from shardscope.engine.model.blocker import Fault
+
+        raise Fault("usage.no_terminal", reason=reason, path="PATH" if path is None else path)
+    from shardscope.app.explorer import run
+
+    return run(path, mouse=not no_mouse, theme=theme)
+
+
+def _hindrance() -> str | None:
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
+        if not is_terminal(stream):
+            return f"standard {name} is none"
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        return f"TERM is {os.environ.get('TERM') or 'not set'}"
+    return None

@@ -1,0 +1,195 @@
+"""The rows of the report: one question and one answer each, from the descriptor and the figures of this host."""
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from shardscope.engine.host import Host
+from shardscope.engine.model.blocker import Blocks, Severity
+from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.evidence import Basis, Status
+from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.state import Presence, StatePart
+from shardscope.engine.model.topology import Mesh
+from shardscope.widgets.figures import number, plural, size
+
+OK, CAUTION, STOP, QUIET = "green", "yellow", "bold red", "dim"
+RANKS_SHOWN = 6
+
+
+def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text]]:
+    """Yield label and answer, the most wanted first."""
+    yield "whole?", whole(descriptor)
+    yield "holds", _holds(descriptor)
+    yield "tensors", _tensors(descriptor)
+    yield "size", _size(descriptor)
+    for mesh in descriptor.topology.meshes:
+        yield "topology" if mesh.name == "dense" else f"{mesh.name} mesh", _mesh(mesh)
+    if not descriptor.topology.meshes:
+        yield "topology", Text(descriptor.topology.note or "no rank is named anywhere that was examined")
+    if descriptor.producer:
+        yield "producer", _producer(descriptor)
+    if len(descriptor.components) > 1:
+        yield "parts", _components(descriptor)
+    if descriptor.trust.opaque_files or descriptor.trust.code_files or descriptor.trust.code_references:
+        yield "trust", _trust(descriptor)
+    yield "to convert", _conversion(descriptor)
+    if host is not None:
+        yield "this host", _host(descriptor, host)
+
+
+def whole(descriptor: Descriptor) -> Text:
+    """Answer whether anything is missing or broken, as far as it was examined; never more than that."""
+    errors = [
+        item
+        for item in descriptor.blockers
+        if item.severity is Severity.ERROR
+        and item.code.partition(".")[0] not in ("trust", "limit", "resource")
+    ]
+    limits = [item for item in descriptor.blockers if item.code.startswith("limit.")]
+    harmed = [item for item in errors if {Blocks.INSPECT, Blocks.LOAD, Blocks.CONVERT} & set(item.blocks)]
+    if harmed:
+        return Text.assemble(("no", STOP), f": {plural(len(harmed), 'error')}, see below")
+    if limits:
+        return Text.assemble(("not known", CAUTION), ": a limit was reached before everything was read")
+    if descriptor.classification.status in (Status.UNKNOWN, Status.AMBIGUOUS):
+        return Text.assemble(
+            ("not known", CAUTION), ": the layout is " + descriptor.classification.status.value
+        )
+    if opaque := len(descriptor.trust.opaque_files):
+        return Text.assemble(
+            ("not known", CAUTION),
+            f": {plural(opaque, 'opaque file')} not examined; nothing is missing by name",
+        )
+    return Text.assemble(("yes", OK), ", as far as names and headers tell")
+
+
+def _holds(descriptor: Descriptor) -> Text:
+    scope = descriptor.state_scope
+    parts: dict[str, StatePart] = {
+        name.replace("_", " "): getattr(scope, name) for name in scope.__struct_fields__
+    }
+    answer = Text()
+    for presence, style, before in (
+        (Presence.PRESENT, OK, ""),
+        (Presence.OPAQUE, CAUTION, "opaque: "),
+        (Presence.UNKNOWN, QUIET, "not known: "),
+        (Presence.ABSENT, QUIET, "absent: "),
+    ):
+        names = [name for name, part in parts.items() if part.presence is presence]
+        if names:
+            answer.append(" · " if answer else "", QUIET)
+            answer.append(before + ", ".join(names), style)
+    return answer
+
+
+def _tensors(descriptor: Descriptor) -> Text:
+    found = descriptor.tensors
+    if not found.count:
+        reason = "none could be listed without decoding" if found.files_opaque else "none"
+        return Text(reason, CAUTION if found.files_opaque else "")
+    answer = Text(f"{found.count:,}, {size(found.logical_bytes)} · ")
+    shares = sorted(found.dtypes, key=lambda share: -share.bytes)
+    if len(shares) == 1:
+        answer.append(f"all {shares[0].dtype}")
+    else:
+        answer.append(", ".join(f"{share.dtype} {size(share.bytes)}" for share in shares))
+    if found.files_opaque:
+        answer.append(f" · {plural(found.files_opaque, 'opaque file')} not listed", CAUTION)
+    return answer
+
+
+def _size(descriptor: Descriptor) -> Text:
+    source = descriptor.source
+    answer = Text(size(source.bytes))
+    if source.kind != "file":
+        answer.append(f" in {plural(source.files, 'file')}")
+        if source.folders:
+            answer.append(f", {plural(source.folders, 'folder')}")
+    if source.allocated_bytes < source.bytes - (source.bytes >> 3):
+        answer.append(f" · only {size(source.allocated_bytes)} of it on disk: files have holes", CAUTION)
+    return answer
+
+
+def _mesh(mesh: Mesh) -> Text:
+    answer = Text(" · ").join(
+        Text.assemble(
+            f"{axis.name.replace('_', ' ')} {number(axis.size)}",
+            (f" ({axis.basis.value})" if axis.size is not None else "", QUIET),
+        )
+        for axis in mesh.axes
+    )
+    if mesh.ranks_seen:
+        answer.append(f" · {plural(len(mesh.ranks_seen), 'rank')} seen", QUIET)
+    for ranks, word in ((mesh.ranks_missing, "missing"), (mesh.ranks_duplicate, "twice")):
+        if ranks:
+            shown = ", ".join("/".join(map(str, rank)) for rank in ranks[:RANKS_SHOWN])
+            more = f" and {len(ranks) - RANKS_SHOWN:,} more" if len(ranks) > RANKS_SHOWN else ""
+            answer.append(f" · {word}: {shown}{more}", STOP)
+    return answer
+
+
+def _producer(descriptor: Descriptor) -> Text:
+    return Text(", ").join(
+        Text.assemble(f"{fact.name} {fact.version or '(version unknown)'}", (f" {fact.basis.value}", QUIET))
+        for fact in descriptor.producer
+    )
+
+
+def _components(descriptor: Descriptor) -> Text:
+    return Text("\n").join(
+        Text.assemble(f"{part.kind} {part.name}", (f"  {size(part.bytes)}", QUIET))
+        for part in descriptor.components
+    )
+
+
+def _trust(descriptor: Descriptor) -> Text:
+    trust = descriptor.trust
+    counts = [
+        plural(len(files), noun)
+        for files, noun in (
+            (trust.opaque_files, "opaque file"),
+            (trust.code_files, "code file"),
+            (trust.code_references, "code reference"),
+        )
+        if files
+    ]
+    return Text.assemble((", ".join(counts), CAUTION), f"; nothing was executed. {trust.requirement}")
+
+
+def _estimate(estimate: Estimate) -> str:
+    return "unknown" if estimate.bytes is None or estimate.basis is Basis.UNKNOWN else size(estimate.bytes)
+
+
+def _conversion(descriptor: Descriptor) -> Text:
+    needs = descriptor.resources
+    figures = (needs.output_bytes, needs.temporary_bytes, needs.peak_ram_bytes)
+    if all(figure.bytes is None for figure in figures):
+        return Text("not known: " + needs.output_bytes.note, QUIET)
+    words = ("writes", "staging", "memory")
+    parts = [f"{word} {_estimate(figure)}" for word, figure in zip(words, figures, strict=True)]
+    return Text(" · ".join(parts)).append("  estimated", QUIET)
+
+
+def _host(descriptor: Descriptor, host: Host) -> Text:
+    needs = descriptor.resources
+    room = host.ram_available
+    if host.cgroup_limit is not None:
+        left = host.cgroup_limit - (host.cgroup_used or 0)
+        room = left if room is None else min(room, left)
+    disk_style = _against(needs.output_bytes, host.disk_free)
+    answer = Text.assemble(
+        (f"{size(host.disk_free)} free on disk", disk_style),
+        " · ",
+        (
+            f"{size(host.ram_available)} of {size(host.ram_total)} memory free",
+            _against(needs.peak_ram_bytes, room),
+        ),
+    )
+    if host.cgroup_limit is not None:
+        answer.append(f" · limited to {size(host.cgroup_limit)}")
+    return answer
+
+
+def _against(need: Estimate, room: int | None) -> str:
+    return STOP if need.bytes is not None and room is not None and need.bytes > room else ""

@@ -1,0 +1,85 @@
+"""What went wrong, as one blocker and one exit code, in words or as the document `shardscope.error/1`."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from shardscope.app.cli.output import OutputFailed, PipeClosed, is_terminal
+from shardscope.app.cli.session import Session
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
+from shardscope.engine.model.codes import CODES
+from shardscope.engine.model.descriptor import to_json
+from shardscope.engine.model.documents import ErrorBody, ErrorDocument
+from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.progress import Cancelled
+from shardscope.engine.model.schemas import ERROR
+from shardscope.engine.model.text import display_name
+
+LONGEST = 400
+"""Characters of a usage message: it can quote an argument, which can be anything."""
+
+
+def describe(error: BaseException, session: Session) -> Blocker:
+    """Return `error` as a blocker. What the table of codes has no words for is named by its kind and place alone."""
+    match error:
+        case Fault():
+            return blocker(error.finding, _subject(error.finding))
+        case click.Abort() | Cancelled() | KeyboardInterrupt():
+            return blocker(Finding("command.cancelled", {"signal": session.interrupt.name}))
+        case click.ClickException():
+            return blocker(Finding("usage.invalid", {"problem": _problem(error), "help": _help(error)}))
+        case OutputFailed():
+            return blocker(Finding("output.failed", {"reason": str(error)}))
+    doing = f"running {frames(error)[-1]}"
+    return blocker(Finding("internal.error", {"doing": doing, "kind": type(error).__name__}))
+
+
+def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[str] = ()) -> ExitCode:
+    """Say `failure`, with the `way` that led to it, and return its exit code.
+
+    In `--json` mode it is the one document on standard output, unless a part of another stands there already; the
+    sentence then goes to standard error only where a person watches that and the document goes elsewhere.
+    """
+    code = CODES[failure.code].exit or ExitCode.BLOCKED
+    out = session.out
+    if document and not out.wrote:
+        body = ErrorBody(failure.code, failure.message, failure.remedy, failure.subject, failure.params)
+        try:
+            out.write(to_json(ErrorDocument(ERROR, body, int(code))).encode())
+        except (PipeClosed, OutputFailed):
+            return code
+        if is_terminal(sys.stdout) or not is_terminal(sys.stderr):
+            return code
+    for frame in way:
+        out.narrate(f"  {frame}")
+    out.narrate(f"shardscope: {failure.message}")
+    if code is not ExitCode.CANCELLED:
+        out.narrate(f"{failure.remedy} [{failure.code}]")
+    return code
+
+
+def frames(error: BaseException) -> list[str]:
+    """Return where an error came from, outermost first: our own modules and lines, no paths and no values."""
+    ours = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith("shardscope."):
+            ours.append(f"{module} line {line}")
+    return ours or ["the interpreter"]
+
+
+def _subject(finding: Finding) -> str | None:
+    named = finding.params.get("file") or finding.params.get("path")
+    return None if named is None else str(named)
+
+
+def _problem(error: click.ClickException) -> str:
+    message = display_name(" ".join(error.format_message().split()), LONGEST)
+    return message if message.endswith((".", "?")) else f"{message}."
+
+
+def _help(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{'shardscope' if context is None else context.command_path} --help"

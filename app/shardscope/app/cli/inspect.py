@@ -1,0 +1,94 @@
+"""`shardscope inspect`: what a checkpoint is, as a report or as one document."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from shardscope.app.cli.command import command
+from shardscope.app.cli.examine import examine, reading
+from shardscope.app.cli.output import wants_color
+from shardscope.app.cli.session import Session
+from shardscope.engine.model.exits import MEANINGS, ExitCode
+
+if TYPE_CHECKING:
+    from shardscope.engine.inspect import DigestMode
+
+
+@command(
+    "inspect",
+    short_help="Say what a checkpoint is and what stands in its way.",
+    examples=(
+        ("shardscope inspect ./ckpt", "The report."),
+        ("shardscope inspect ./ckpt --json > ckpt.json", "The descriptor, one JSON document."),
+        ("shardscope inspect ./ckpt --fail-on warning --quiet", "In a pipeline: exit 1 on any warning."),
+        ("shardscope inspect ./ckpt --digest none", "Headers only, no hashing."),
+        ("shardscope inspect ./ckpt --limit json_bytes=256MiB", "Raise a bound for this run."),
+    ),
+    notes="Exit codes: "
+    + "; ".join(
+        f"{int(code)} {meaning[0].lower()}{meaning[1:].rstrip('.')}"
+        for code, meaning in MEANINGS.items()
+        if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)
+    )
+    + ".",
+)
+@reading
+@click.option("--json", "as_json", is_flag=True, help="Print the descriptor as one JSON document.")
+@click.option(
+    "--digest",
+    type=click.Choice(["auto", "all", "none"]),
+    default="auto",
+    show_default=True,
+    help="SHA-256 of the files: auto up to the limit digest_bytes, all of them, or none (headers only).",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    help="Exit with 1 when a blocker of this severity or above was found.",
+)
+@click.pass_obj
+def inspect(
+    session: Session,
+    path: str,
+    as_json: bool,
+    digest: "DigestMode",
+    limits: tuple[tuple[str, int], ...],
+    hf_cache: bool,
+    fail_on: str | None,
+    progress: bool | None,
+) -> int:
+    """Say what a checkpoint is, how sure that is, whether it is whole and what blocks its use.
+
+    PATH is a file or folder. Nothing in it is executed, followed or changed. The answer is structural evidence, no
+    promise that the checkpoint loads or converts.
+    """
+    found = examine(
+        session,
+        path,
+        limits=limits,
+        hf_cache=hf_cache,
+        digest=digest,
+        progress=progress,
+        machine=as_json,
+    )
+    from shardscope.engine.model.blocker import Severity
+
+    code = found.exit_code(None if fail_on is None else Severity(fail_on))
+    if as_json:
+        from shardscope.engine.model.descriptor import to_json
+
+        session.out.write(to_json(found.descriptor).encode())
+    else:
+        from shardscope.app.cli.report import render
+        from shardscope.engine.host import probe
+
+        text = render(
+            found.descriptor,
+            path,
+            probe(path),
+            color=wants_color(session.color, sys.stdout),
+            everything=bool(session.verbose),
+        )
+        session.out.write_text(text)
+    return code

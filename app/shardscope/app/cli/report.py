@@ -1,0 +1,186 @@
+"""The report of `shardscope inspect`: the answer first, then what is in the way, then why we think so.
+
+Rich lays it out for a terminal and for a pipe alike; without colour it is the same text. Data of the checkpoint enters
+as `Text` only, so that no markup in it is ever read.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from shardscope.app.cli.facts import facts
+from shardscope.app.explorer.target import quoted
+from shardscope.engine.host import Host
+from shardscope.engine.model.blocker import Blocker, Severity
+from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.evidence import Confidence, Evidence, Status
+from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.text import display_name
+
+WIDTH: Final = 80
+"""Columns of the report in a pipe, and the least on a terminal."""
+WIDEST: Final = 100
+"""Columns on a wide terminal: lines longer than this are hard to read."""
+ALIKE: Final = 3
+"""Blockers of one code that are shown before the rest of them is counted."""
+EVIDENCE: Final = 8
+"""Pieces of evidence that are shown before the rest is counted."""
+SEVERITY_STYLE: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+STATUS_STYLE: Final = {
+    Status.CONDITIONAL: "bold green",
+    Status.AMBIGUOUS: "bold yellow",
+    Status.UNKNOWN: "bold yellow",
+    Status.REFUSED: "bold red",
+}
+PROMISE: Final = "structural evidence, no promise that it loads or converts"
+
+
+def render(
+    descriptor: Descriptor,
+    path: str,
+    host: Host | None,
+    *,
+    width: int = WIDTH,
+    color: bool = False,
+    everything: bool = False,
+) -> str:
+    """Return the report as text with line ends, and with terminal colours if `color`. `everything` cuts no list short."""
+    screen = io.StringIO()
+    console = Console(
+        file=screen,
+        width=max(WIDTH, min(width, WIDEST)),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in _parts(descriptor, path, host, everything):
+        console.print(part, soft_wrap=False)
+    return "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
+
+
+def _parts(
+    descriptor: Descriptor, path: str, host: Host | None, everything: bool
+) -> Iterator[RenderableType]:
+    yield _answer(descriptor, path)
+    yield Text()
+    yield Padding(_rows(facts(descriptor, host)), (0, 0, 0, 2))
+    yield from _blockers(descriptor.blockers, everything)
+    yield from _evidence(descriptor, everything)
+    yield from _alternatives(descriptor)
+    yield from _next_steps(descriptor, path)
+
+
+def _answer(descriptor: Descriptor, path: str) -> RenderableType:
+    seen = descriptor.classification
+    title = Text(FORMAT_TITLES.get(seen.format, seen.format), style="bold")
+    where = Text(display_name(path, 40), style="dim")
+    first = Table.grid(expand=True, padding=(0, 2))
+    first.add_column(ratio=1)
+    first.add_column(justify="right", no_wrap=True)
+    first.add_row(title, where)
+    verdict = Text()
+    verdict.append(seen.status.value, STATUS_STYLE[seen.status])
+    if seen.confidence is not Confidence.NONE:
+        verdict.append(f" · confidence {seen.confidence.value}")
+    if seen.status is Status.CONDITIONAL:
+        verdict.append(f" · {PROMISE}", "dim")
+    return Group(first, verdict)
+
+
+def _rows(rows: Iterable[tuple[str, Text]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(Text(label), value)
+    return table
+
+
+def _heading(title: str, aside: str = "") -> Text:
+    heading = Text("\n").append(title, "bold")
+    return heading.append(f"  {aside}", "dim") if aside else heading
+
+
+def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[RenderableType]:
+    if not blockers:
+        yield _heading("Nothing in the way", "of what was examined")
+        return
+    ordered = sorted(blockers, key=lambda item: (-item.severity.rank, item.code))
+    counts = [
+        f"{sum(item.severity is severity for item in blockers):,} {severity.value}"
+        for severity in Severity
+        if any(item.severity is severity for item in blockers)
+    ]
+    yield _heading("In the way", ", ".join(counts))
+    for (severity, code), group in groupby(ordered, key=lambda item: (item.severity, item.code)):
+        alike = list(group)
+        shown = alike if everything else alike[:ALIKE]
+        first = Table.grid(expand=True, padding=(0, 1))
+        first.add_column(width=7, no_wrap=True)
+        first.add_column(ratio=1, overflow="fold")
+        first.add_column(justify="right", no_wrap=True)
+        blocks = f"blocks {', '.join(alike[0].blocks)}" if alike[0].blocks else ""
+        first.add_row(
+            Text(severity.value.upper(), SEVERITY_STYLE[severity]), Text(code, "dim"), Text(blocks, "dim")
+        )
+        yield Padding(first, (0, 0, 0, 2))
+        for item in shown:
+            yield Padding(Text(item.message, overflow="fold"), (0, 0, 0, 10))
+        if len(alike) > len(shown):
+            yield Padding(
+                Text(f"… and {len(alike) - len(shown):,} more like this (-v)", "dim"), (0, 0, 0, 10)
+            )
+        for remedy in dict.fromkeys(item.remedy for item in shown):
+            yield Padding(_rows([("→", Text(remedy, overflow="fold"))]), (0, 0, 0, 10))
+
+
+def _evidence(descriptor: Descriptor, everything: bool) -> Iterator[RenderableType]:
+    found = descriptor.classification.evidence
+    if not found:
+        return
+    shown = found if everything else found[:EVIDENCE]
+    yield _heading("Why", "the evidence, and where each piece comes from")
+    yield Padding(_rows((item.basis.value, _piece(item)) for item in shown), (0, 0, 0, 2))
+    if len(found) > len(shown):
+        yield Padding(Text(f"… and {len(found) - len(shown):,} more (-v)", "dim"), (0, 0, 0, 2))
+
+
+def _piece(item: Evidence) -> Text:
+    return Text(overflow="fold").append(item.subject).append(f"  {item.says}", "dim")
+
+
+def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:
+    if not descriptor.classification.alternatives:
+        return
+    yield _heading("Weighed and not chosen")
+    rows = [
+        (item.format, Text(item.reason, overflow="fold")) for item in descriptor.classification.alternatives
+    ]
+    yield Padding(_rows(rows), (0, 0, 0, 2))
+
+
+def _next_steps(descriptor: Descriptor, path: str) -> Iterator[RenderableType]:
+    word = quoted(f"./{path}" if path.startswith("-") else path)
+    steps = []
+    worst = max(descriptor.blockers, key=lambda item: item.severity.rank, default=None)
+    if worst is not None:
+        steps.append((f"shardscope explain {worst.code}", "what it means"))
+    if descriptor.tensors.count:
+        steps.append((f"shardscope tensors {word}", "each tensor"))
+    steps.append((f"shardscope {word}", "look around"))
+    steps.append((f"shardscope inspect {word} --json", "every fact, for a program"))
+    room = max((len(line) for line, _ in steps if len(line) <= 52), default=0)
+    yield _heading("Next")
+    for line, purpose in steps:
+        yield Padding(
+            Text(overflow="fold").append(f"{line:<{room}}").append(f"  {purpose}", "dim"), (0, 0, 0, 2)
+        )

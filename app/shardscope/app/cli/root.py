@@ -1,0 +1,117 @@
+"""`shardscope`: the explorer by default, and the commands beside it."""
+
+# ruff: noqa: ARG002 - click calls these methods with all of their arguments
+
+import os
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from shardscope.app.cli.command import Helped
+from shardscope.engine.model.schemas import NAMES
+from shardscope.engine.version import __version__
+
+COMMANDS = ("explore", "inspect", "tensors", "explain", "schema", "completion")
+"""In the order of help."""
+
+
+class Front(Helped, click.Group):
+    """A group whose default command is `explore`: whatever is not the name of a command is a path to look at."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, imported only now."""
+        match cmd_name:
+            case "explore":
+                from shardscope.app.cli.explore import explore as command
+            case "inspect":
+                from shardscope.app.cli.inspect import inspect as command
+            case "tensors":
+                from shardscope.app.cli.tensors import tensors as command
+            case "explain":
+                from shardscope.app.cli.explain import explain as command
+            case "schema":
+                from shardscope.app.cli.schema import schema as command
+            case "completion":
+                from shardscope.app.cli.completion import completion as command
+            case _:
+                return None
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `explore` before arguments that name no command."""
+        if not ctx.resilient_parsing:
+            word = self._first_word(args)
+            if word is None and not {"-h", "--help", "--version"} & set(args):
+                args = ["explore", *args]
+            elif word is not None and word not in COMMANDS:
+                self._refuse_misspelled(ctx, word)
+                args = ["explore", *args]
+        return super().parse_args(ctx, args)
+
+    def _first_word(self, args: list[str]) -> str | None:
+        """Return the first argument that is neither an option nor the value of one."""
+        words = iter(args)
+        for word in words:
+            if word in ("--color", "--theme"):
+                next(words, None)
+            elif word == "--":
+                return next(words, None)
+            elif not word.startswith("-") or word == "-":
+                return word
+        return None
+
+    def _refuse_misspelled(self, ctx: click.Context, word: str) -> None:
+        """Raise `NoSuchCommand` for a bare word that is close to a command and is no path here."""
+        if not os.path.lexists(word):
+            error = click.exceptions.NoSuchCommand(
+                word, f"There is no command and no path {word!r}.", possibilities=COMMANDS, ctx=ctx
+            )
+            if error.possibilities:
+                raise error
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """Offer the commands, the options and the paths."""
+        found = super().shell_complete(ctx, incomplete)
+        return found if incomplete.startswith("-") else [*found, CompletionItem(incomplete, type="file")]
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"shardscope {__version__} ({', '.join(name.partition('.')[2] for name in NAMES)})")
+        ctx.exit()
+
+
+@click.group(
+    cls=Front,
+    subcommand_metavar="[PATH] | COMMAND [ARGUMENTS]",
+    options_metavar="[OPTIONS]",
+    context_settings={"max_content_width": 100},
+    examples=(
+        ("shardscope ./ckpt", "Look around in a checkpoint, on the whole terminal."),
+        ("shardscope inspect ./ckpt", "The same answer as text."),
+        ("shardscope inspect ./ckpt --json", "The same answer as one JSON document."),
+        ("shardscope tensors ./ckpt --filter '*.q_proj.*'", "Some of its tensors."),
+        ("shardscope explain header.gap", "What a code means."),
+    ),
+    notes="""A folder that has the name of a command is reached as ./NAME. Inspection opens every file for reading only, follows
+    no link, uses no network and executes nothing.""",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and the documents it writes.",
+)
+def shardscope() -> None:
+    """Say what a model checkpoint is, without executing any of it.
+
+    Given a PATH, or nothing for the current folder, shardscope opens the explorer (`shardscope explore --help` has its
+    options). The commands print the same facts as text or JSON.
+    """

@@ -1,0 +1,48 @@
+"""One run of the command line, from its arguments to its exit code."""
+
+import os
+
+import click
+
+from shardscope.app.cli.output import PipeClosed, abandon
+from shardscope.app.cli.root import shardscope
+from shardscope.app.cli.session import Session
+from shardscope.engine.model.exits import ExitCode
+
+NAME = "shardscope"
+COMPLETE = "_SHARDSCOPE_COMPLETE"
+"""The variable through which a shell asks for completions."""
+
+
+def run(arguments: list[str]) -> ExitCode:
+    """Run the command that `arguments` name and return its exit code. Nothing is raised."""
+    session = Session()
+    with session.interrupt.installed():
+        try:
+            if instruction := os.environ.get(COMPLETE):
+                return _complete(instruction)
+            with shardscope.make_context(NAME, list(arguments), obj=session) as context:
+                code = shardscope.invoke(context)
+            return ExitCode.OK if code is None else ExitCode(code)
+        except click.exceptions.Exit as end:  # `--help` and `--version` end like this
+            return ExitCode(end.exit_code)
+        except (PipeClosed, BrokenPipeError):
+            abandon()
+            return ExitCode.OK
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every failure gets its sentence
+            return _failed(error, arguments, session)
+
+
+def _failed(error: BaseException, arguments: list[str], session: Session) -> ExitCode:
+    from shardscope.app.cli import failure
+
+    described = failure.describe(error, session)
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    way = failure.frames(error) if session.verbose and described.code == "internal.error" else ()
+    return failure.tell(described, session, document="--json" in options, way=way)
+
+
+def _complete(instruction: str) -> ExitCode:
+    from click.shell_completion import shell_complete
+
+    return ExitCode(shell_complete(shardscope, {}, NAME, COMPLETE, instruction))

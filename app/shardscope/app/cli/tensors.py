@@ -1,0 +1,216 @@
+"""`shardscope tensors`: the tensors that headers describe, as a table, JSON or CSV, row by row."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from shardscope.app.cli.command import command
+from shardscope.app.cli.examine import examine, reading
+from shardscope.app.cli.session import Session
+from shardscope.engine.model.schemas import TENSORS
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.tensors import TensorSpec, TensorTable
+
+CHUNK = 2_000
+"""Rows written at once: large enough to be quick, small enough that a million tensors cost no memory here."""
+NAME_WIDTH = 56
+"""Cells of the name column; a longer name pushes its own line and no other."""
+COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
+
+
+@command(
+    "tensors",
+    short_help="List the tensors of a checkpoint.",
+    examples=(
+        ("shardscope tensors ./ckpt", "Every tensor, in the order of the files."),
+        (
+            "shardscope tensors ./ckpt --filter '*.q_proj.*' --filter '*.k_proj.*'",
+            "Those that match a pattern.",
+        ),
+        ("shardscope tensors ./ckpt --sort bytes | head", "The largest."),
+        ("shardscope tensors ./ckpt --json | jq '.tensors[].name'", "For a program."),
+    ),
+    notes="""--json gives exact names and half-open byte ranges in the file. The text and CSV outputs are made to be looked at:
+    characters that could act on a terminal are shown as visible escapes, and a CSV cell that a spreadsheet would take for
+    a formula gets a leading apostrophe.
+
+    Exit code 7: the tensors are inside files that need decoding, and none could be listed.""",
+)
+@reading
+@click.option(
+    "--filter",
+    "patterns",
+    metavar="GLOB",
+    multiple=True,
+    help="Only names that match; may be repeated, then any of them may match. *, ? and [abc] as in a shell.",
+)
+@click.option("--sort", type=click.Choice(["name", "bytes"]), help="Order: by name, or largest first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV with a header line.")
+@click.pass_obj
+def tensors(
+    session: Session,
+    path: str,
+    patterns: tuple[str, ...],
+    sort: str | None,
+    as_json: bool,
+    as_csv: bool,
+    limits: tuple[tuple[str, int], ...],
+    hf_cache: bool,
+    progress: bool | None,
+) -> int:
+    """List the tensors of a checkpoint: name, dtype, shape, bytes and file.
+
+    Only headers are read. PATH is a file or folder.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("Choose one of --json and --csv.", click.get_current_context())
+    found = examine(
+        session, path, limits=limits, hf_cache=hf_cache, digest="none", progress=progress, machine=as_json
+    )
+    opaque = found.descriptor.tensors.files_opaque
+    table = found.tensors
+    if opaque and not len(table):
+        from shardscope.engine.model.blocker import Fault
+
+        raise Fault("tensors.opaque", files=opaque, path=path)
+    rows = chosen(table, patterns, sort)
+    if as_json:
+        for part in json_parts(table, rows, opaque):
+            session.out.write(part)
+    elif as_csv:
+        for text in csv_parts(table, rows):
+            session.out.write(text.encode())
+    else:
+        for text in text_parts(table, rows):
+            session.out.write_text(text)
+    if not as_json:
+        from shardscope.widgets.figures import plural, size
+
+        total = sum(table[row].bytes for row in rows)
+        note = f", and {plural(opaque, 'opaque file')} not listed" if opaque else ""
+        session.narrate(f"{plural(len(rows), 'tensor')}, {size(total)}{note}")
+    code = found.exit_code(None)
+    if code and not as_json:
+        session.narrate(
+            f"The list may be incomplete: run `shardscope inspect` for what stands in the way (exit {int(code)})."
+        )
+    return code
+
+
+def chosen(table: "TensorTable", patterns: Sequence[str], sort: str | None) -> Sequence[int]:
+    """Return the rows of `table` whose name matches any pattern (all, without patterns), in the order asked for."""
+    rows: Sequence[int] = range(len(table))
+    if patterns:
+        names = table.names
+        rows = [row for row in rows if any(fnmatchcase(names[row], pattern) for pattern in patterns)]
+    if sort == "name":
+        rows = sorted(rows, key=table.names.__getitem__)
+    elif sort == "bytes":
+        begin, end = table.column("begin"), table.column("end")
+        rows = sorted(rows, key=lambda row: (begin[row] - end[row], table.names[row]))
+    return rows
+
+
+def json_parts(table: "TensorTable", rows: Sequence[int], opaque: int) -> Iterator[bytes]:
+    """Yield the document `shardscope.tensors/1` piece by piece, one tensor a line."""
+    import msgspec
+
+    from shardscope.engine.model.text import json_escape
+
+    yield f'{{"schema":"{TENSORS}","count":{len(rows)},"opaque_files":{opaque},"tensors":['.encode()
+    encode = msgspec.json.Encoder().encode
+    first = True
+    for part in _chunks(rows):
+        lines = b",\n".join(encode(table[row]) for row in part)
+        yield (b"\n" if first else b",\n") + json_escape(lines.decode()).encode()
+        first = False
+    yield b"]}\n" if first else b"\n]}\n"
+
+
+def csv_parts(table: "TensorTable", rows: Sequence[int]) -> Iterator[str]:
+    """Yield CSV (RFC 4180 but for plain line feeds) piece by piece, every cell harmless to terminals and spreadsheets."""
+    yield ",".join(COLUMNS) + "\n"
+    for part in _chunks(rows):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for spec in (table[row] for row in part):
+            shape = "x".join(map(str, spec.shape))
+            writer.writerow(
+                (
+                    _cell(spec.name),
+                    _cell(spec.dtype),
+                    shape,
+                    spec.bytes,
+                    _cell(spec.file),
+                    spec.begin,
+                    spec.end,
+                )
+            )
+        yield text.getvalue()
+
+
+def text_parts(table: "TensorTable", rows: Sequence[int]) -> Iterator[str]:
+    """Yield an aligned table piece by piece. The file column stands only where there is more than one file."""
+    from shardscope.app.cli.words import size
+    from shardscope.engine.model.text import display_name
+
+    if not rows:
+        return
+    shapes = [_shape(shape) for shape in table.shapes]
+    shape_width = max(len("shape"), *(len(shapes[number]) for number in set(table.column("shape"))))
+    dtypes = [display_name(dtype, 24) for dtype in table.dtypes]
+    dtype_width = max(len("dtype"), *map(_cells, dtypes))
+    several = len(table.files) > 1
+    name_width = min(NAME_WIDTH, max(_cells(table.names[row]) for row in rows)) if several else 0
+    heading = f"{'size':>10}  {'dtype':<{dtype_width}}  {'shape':<{shape_width}}  {'name':<{name_width}}"
+    yield (f"{heading}  file" if several else heading.rstrip()) + "\n"
+    shape_of = table.column("shape")
+    for part in _chunks(rows):
+        lines = []
+        for row in part:
+            spec: TensorSpec = table[row]
+            name = display_name(spec.name)
+            line = (
+                f"{size(spec.bytes):>10}  {_padded(display_name(spec.dtype, 24), dtype_width)}  "
+                f"{shapes[shape_of[row]]:<{shape_width}}  "
+            )
+            lines.append(line + (f"{_padded(name, name_width)}  {spec.file}" if several else name) + "\n")
+        yield "".join(lines)
+
+
+def _chunks(rows: Iterable[int]) -> Iterator[list[int]]:
+    source = iter(rows)
+    while part := list(islice(source, CHUNK)):
+        yield part
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _cells(text: str) -> int:
+    """Return how many cells of a terminal `text` takes; ASCII, nearly every name, is counted without Rich."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _cells(text))
+
+
+def _cell(text: str) -> str:
+    """Return `text` for a CSV cell, neutralised; spreadsheets run what starts with one of four signs."""
+    from shardscope.engine.model.text import display_name
+
+    shown = display_name(text)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown

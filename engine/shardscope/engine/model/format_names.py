@@ -1,0 +1,34 @@
+"""The closed list of format names, each with what a person calls it."""
+
+from typing import Final
+
+FORMAT_TITLES: Final = {
+    "hf_safetensors": "Hugging Face safetensors",
+    "hf_torch": "Hugging Face torch weights",
+    "torch_save": "torch.save file",
+    "peft_adapter": "PEFT adapter",
+    "torch_dcp": "PyTorch distributed checkpoint (DCP)",
+    "torch_dcp_safetensors": "PyTorch distributed checkpoint in safetensors",
+    "fsdp_rank_files": "FSDP rank files",
+    "accelerate_state": "Accelerate training state",
+    "accelerate_offload": "Accelerate offload folder",
+    "megatron_legacy": "Megatron-LM, one file a rank",
+    "megatron_dist": "Megatron distributed checkpoint",
+    "deepspeed_zero": "DeepSpeed ZeRO",
+    "deepspeed_universal": "DeepSpeed Universal Checkpoint",
+    "meta_consolidated": "Meta consolidated weights",
+    "mistral_consolidated": "Mistral consolidated weights",
+    "vllm_sharded_state": "vLLM sharded state",
+    "gguf": "GGUF",
+    "nemo": "NeMo archive",
+    "orbax": "Orbax checkpoint",
+    "numpy": "NumPy arrays",
+    "tensorflow": "TensorFlow checkpoint",
+    "keras": "Keras model",
+    "onnx": "ONNX model",
+    "composite": "Several checkpoints side by side",
+    "ambiguous": "Ambiguous: several formats fit",
+    "unknown": "Not a checkpoint format known here",
+    "empty": "Nothing here",
+}
+"""By the name that `classification.format` carries."""
