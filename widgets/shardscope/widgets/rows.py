@@ -303,7 +303,7 @@ class VirtualRows(ScrollView, can_focus=True):
             self.post_message(self.RowSelected(self, self.cursor, self.source_row(self.cursor)))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is; a click on the row of the cursor chooses it."""
+        """Find out what was clicked."""
         offset: Any = event.get_content_offset(self)
         if offset is None:
             return
@@ -311,8 +311,11 @@ class VirtualRows(ScrollView, can_focus=True):
             self.pinned_clicked(offset.x + self.scroll_offset.x)
             return
         line = offset.y - self.PINNED + self.scroll_offset.y
-        if line >= self.row_count():
-            return
+        if line < self.row_count():
+            self.line_clicked(line)
+
+    def line_clicked(self, line: int) -> None:
+        """Put the cursor on a row; a click where it is already chooses that row."""
         if line == self.cursor:
             self.action_select()
         else:

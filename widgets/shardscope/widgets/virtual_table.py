@@ -42,20 +42,10 @@ class RowSource(Protocol):
         ...
 
 
-class NoRows:
-    """A source with nothing in it."""
-
-    row_count = 0
-
-    def cell(self, row: int, column: int) -> Part:
-        """Never called: there are no rows."""
-        raise IndexError(row, column)
-
-
 class VirtualTable(VirtualRows):
     """A table over a `RowSource`, in the order of `order`.
 
-    `VirtualTable(columns, source=None, order=None, *, empty="...", glyphs=None, id=None, classes=None)`
+    `VirtualTable(columns, source, order=None, *, empty="...", glyphs=None, id=None, classes=None)`
 
     Messages: `RowHighlighted` and `RowSelected` (their `row` is the row of the source), `SortRequested`.
     """
@@ -85,7 +75,7 @@ class VirtualTable(VirtualRows):
     def __init__(
         self,
         columns: Sequence[Column],
-        source: RowSource | None = None,
+        source: RowSource,
         order: Sequence[int] | None = None,
         *,
         empty: str = "No rows",
@@ -97,7 +87,7 @@ class VirtualTable(VirtualRows):
         """`order` holds the rows to show, in order (`range` or `array('L')`); all of them when left out."""
         super().__init__(empty=empty, glyphs=glyphs, name=name, id=id, classes=classes)
         self.columns = tuple(columns)
-        self.source: RowSource = source or NoRows()
+        self.source = source
         self.order: Sequence[int] = range(self.source.row_count) if order is None else order
         self.sort_column: int | None = None
         self.descending = False
