@@ -155,6 +155,22 @@ def test_the_product_imports_only_what_it_declares() -> None:
     assert third_party <= declared()[0]
 
 
+def test_widgets_are_kept_from_every_room_but_the_nouns() -> None:
+    (contract,) = [
+        contract
+        for contract in project()["tool"]["importlinter"]["contracts"]
+        if contract["name"].startswith("widgets know the nouns")
+    ]
+    inside = ROOT / "engine/shardscope/engine"
+    rooms = {
+        path.stem for path in inside.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+
+    assert set(contract["forbidden_modules"]) == {
+        f"shardscope.engine.{room}" for room in rooms - {"__init__", "model"}
+    }
+
+
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_a_lock_holds_names_versions_and_hashes_alone(lock: str) -> None:
     lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
