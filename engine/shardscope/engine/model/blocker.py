@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from shardscope.engine.model.exits import ExitCode
-from shardscope.engine.model.text import display_name
+from shardscope.engine.model.secrets import shown
 
 Param = int | str | None
 
@@ -131,16 +131,16 @@ class _Template(string.Formatter):
             case "count":
                 return f"{int(value):,}"
             case "path" | "name":
-                return display_name(str(value), 160)
+                return shown(str(value), 160)
             case "text":
-                return display_name(str(value), 80)
+                return shown(str(value), 80, possible=True)
             case "word":
                 return str(value)
         raise ValueError(f"unknown kind of parameter: {format_spec!r}")
 
 
 def render(template: str, params: Mapping[str, Param]) -> str:
-    """Return a sentence of the table of codes with its parameters in place, neutralised."""
+    """Return a sentence of the table of codes with its parameters in place, neutralised and without secrets."""
     return _Template().vformat(template, (), params)
 
 
@@ -149,14 +149,16 @@ def parameter_kinds(template: str) -> dict[str, str]:
     return {name: kind or "" for _, name, kind, _ in string.Formatter().parse(template) if name}
 
 
-def _plain(value: Param) -> Param:
-    return display_name(value) if isinstance(value, str) else value
+def _plain(value: Param, kind: str) -> Param:
+    return shown(value, possible=kind == "text") if isinstance(value, str) else value
 
 
 def blocker(finding: Finding, subject: str | None = None) -> Blocker:
     """Return `finding` about `subject`, in the words of the table of codes.
 
-    `subject` is neutralised here, and is also the template parameter `{file}` unless the finding has its own.
+    `subject` is neutralised here, and is also the template parameter `{file}` unless the finding has its own. What
+    looks like a secret is a mark in the subject, the message and the parameters alike (`model/secrets`): to find the
+    entry that a blocker is about, compare its subject with `secrets.shown(path)`.
     """
     from shardscope.engine.model.codes import CODES
 
@@ -167,9 +169,9 @@ def blocker(finding: Finding, subject: str | None = None) -> Blocker:
         code=row.code,
         severity=row.severity,
         stage=row.stage,
-        subject=None if subject is None else display_name(subject),
+        subject=None if subject is None else shown(subject),
         message=render(row.message, params),
         remedy=render(row.remedy, params),
         blocks=row.blocks,
-        params={name: _plain(params.get(name)) for name in sorted(used)},
+        params={name: _plain(params.get(name), used[name]) for name in sorted(used)},
     )
