@@ -1,4 +1,4 @@
-"""Writes the pages of this folder that say what the code says: codes, exit codes and limits.
+"""Writes the pages of this folder that say what the code says: codes, exit codes, limits, commands and the manual page.
 
 python docs/generate.py           write them
 python docs/generate.py --check   say which are out of date, and fail if one is
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
+
+from command_pages import commands, manual
 
 from shardscope.engine.model import limits
 from shardscope.engine.model.blocker import Code
@@ -115,6 +117,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "codes.md": codes,
     "exit-codes.md": exit_codes,
     "limits.md": limit_page,
+    "commands.md": commands,
+    "shardscope.1": manual,
 }
 """Every generated page, by its file name."""
 

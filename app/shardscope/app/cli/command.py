@@ -3,12 +3,13 @@
 # ruff: noqa: ARG002 - click calls these methods with all of their arguments
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from shardscope.app.cli.session import Session
+from shardscope.engine.model.exits import MEANINGS, ExitCode
 
 Examples = tuple[tuple[str, str], ...]
 """Command lines, and what each is for."""
@@ -17,12 +18,21 @@ Examples = tuple[tuple[str, str], ...]
 class Helped(click.Command):
     """A command whose `--help` ends with notes and examples; `-h` leaves them out. It takes the common options too."""
 
-    def __init__(self, *args: Any, examples: Examples = (), notes: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        examples: Examples = (),
+        notes: str = "",
+        exits: Sequence[ExitCode] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = examples
         """For `--help` and the pages that are made from it."""
         self.notes = notes
         """Paragraphs that stand after the options."""
+        self.exits = exits
+        """The exit codes that the command is made for."""
         self.params += _common_options()
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -51,6 +61,9 @@ class Helped(click.Command):
         if self.notes:
             with formatter.section("Notes"):
                 formatter.write_text(inspect.cleandoc(self.notes))
+        if self.exits:
+            with formatter.section("Exit codes"):
+                formatter.write_dl([(str(int(code)), MEANINGS[code]) for code in self.exits])
         if self.examples:
             with formatter.section("Examples"):
                 for line, purpose in self.examples:
@@ -127,8 +140,6 @@ def _common_options() -> list[click.Parameter]:
     ]
 
 
-def command(
-    name: str, *, examples: Examples = (), notes: str = "", **attributes: Any
-) -> Callable[[Callable[..., Any]], Helped]:
+def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], Helped]:
     """Declare a command with help, examples and the options of every command."""
-    return click.command(name, cls=Helped, examples=examples, notes=notes, **attributes)
+    return click.command(name, cls=Helped, **attributes)

@@ -1,43 +1,47 @@
 """One call of the engine from the command line, with progress for who watches and an end for who stops it."""
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from shardscope.app.cli.limit import Limit
+from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
 
 if TYPE_CHECKING:
     from shardscope.engine.inspect import DigestMode, Inspection
+    from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
+def bounds(command: F) -> F:
+    """Add the options that say how far to look."""
+    command = click.option(
+        "--limit",
+        "limits",
+        type=Limit(),
+        multiple=True,
+        help="Set a bound on reading; may be repeated. See docs/limits.md, or `limits` in any descriptor.",
+    )(command)
+    return click.option(
+        "--hf-cache",
+        is_flag=True,
+        help="Admit the links of a Hugging Face cache snapshot into its own blobs folder.",
+    )(command)
+
+
 def reading(command: F) -> F:
-    """Add the argument and the options of a command that reads a checkpoint."""
-    for option in (
-        click.argument("path", type=click.Path()),
-        click.option(
-            "--hf-cache",
-            is_flag=True,
-            help="Admit the links of a Hugging Face cache snapshot into its own blobs folder.",
-        ),
-        click.option(
-            "--limit",
-            "limits",
-            type=Limit(),
-            multiple=True,
-            help="Set a bound on reading; may be repeated. `shardscope schema descriptor` lists them.",
-        ),
-        click.option(
-            "--progress/--no-progress",
-            default=None,
-            help="Progress on standard error. By default on a terminal, but not with --json.",
-        ),
-    ):
-        command = option(command)
-    return command
+    """Add the argument and the options of a command that reads a checkpoint and prints something."""
+    command = click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Progress on standard error. By default on a terminal, but not with --json.",
+    )(command)
+    return click.argument("path", type=click.Path())(bounds(command))
 
 
 def examine(
@@ -54,10 +58,22 @@ def examine(
 
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
-    from shardscope.app.cli.progress import watching
     from shardscope.engine.inspect import inspect
     from shardscope.engine.model.limits import Limits, with_overrides
 
-    bounds = with_overrides(Limits(), dict(limits)) if limits else Limits()
-    with session.interrupt.cooperative() as cancel, watching(session, progress, machine=machine) as report:
-        return inspect(path, limits=bounds, digest=digest, hf_cache=hf_cache, cancel=cancel, progress=report)
+    person = is_terminal(sys.stderr)
+    wanted = (person and not machine and not session.quiet) if progress is None else progress
+    watching: AbstractContextManager[OnProgress | None] = nullcontext()
+    if wanted:
+        from shardscope.app.cli.progress import watch
+
+        watching = watch(session, person=person)
+    with session.interrupt.cooperative() as cancel, watching as report:
+        return inspect(
+            path,
+            limits=with_overrides(Limits(), dict(limits)),
+            digest=digest,
+            hf_cache=hf_cache,
+            cancel=cancel,
+            progress=report,
+        )

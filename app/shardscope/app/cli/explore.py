@@ -6,6 +6,7 @@ import sys
 import click
 
 from shardscope.app.cli.command import command
+from shardscope.app.cli.examine import bounds
 from shardscope.app.cli.output import is_terminal
 
 
@@ -19,9 +20,16 @@ from shardscope.app.cli.output import is_terminal
     ),
 )
 @click.argument("path", required=False, type=click.Path())
+@bounds
 @click.option("--no-mouse", is_flag=True, help="Do not capture the mouse.")
 @click.option("--theme", metavar="NAME", help="Colour theme.")
-def explore(path: str | None, no_mouse: bool, theme: str | None) -> int:
+def explore(
+    path: str | None,
+    no_mouse: bool,
+    theme: str | None,
+    limits: tuple[tuple[str, int], ...],
+    hf_cache: bool,
+) -> int:
     """Look around in a checkpoint, on the whole terminal.
 
     PATH is a file or folder; without it the current folder is offered.
@@ -31,8 +39,15 @@ def explore(path: str | None, no_mouse: bool, theme: str | None) -> int:
 
         raise Fault("usage.no_terminal", reason=reason, path="PATH" if path is None else path)
     from shardscope.app.explorer import run
+    from shardscope.engine.model.limits import Limits, with_overrides
 
-    return run(path, mouse=not no_mouse, theme=theme)
+    return run(
+        path,
+        limits=with_overrides(Limits(), dict(limits)),
+        hf_cache=hf_cache,
+        mouse=not no_mouse,
+        theme=theme,
+    )
 
 
 def _hindrance() -> str | None:

@@ -50,6 +50,8 @@ def whole(descriptor: Descriptor) -> Text:
     harmed = [item for item in errors if {Blocks.INSPECT, Blocks.LOAD, Blocks.CONVERT} & set(item.blocks)]
     if harmed:
         return Text.assemble(("no", STOP), f": {plural(len(harmed), 'error')}, see below")
+    if absent := sum(len(mesh.ranks_missing) for mesh in descriptor.topology.meshes):
+        return Text.assemble(("no", STOP), f": {plural(absent, 'rank')} missing")
     if limits:
         return Text.assemble(("not known", CAUTION), ": a limit was reached before everything was read")
     if descriptor.classification.status in (Status.UNKNOWN, Status.AMBIGUOUS):
@@ -157,18 +159,24 @@ def _trust(descriptor: Descriptor) -> Text:
     return Text.assemble((", ".join(counts), CAUTION), f"; nothing was executed. {trust.requirement}")
 
 
-def _estimate(estimate: Estimate) -> str:
-    return "unknown" if estimate.bytes is None or estimate.basis is Basis.UNKNOWN else size(estimate.bytes)
-
-
 def _conversion(descriptor: Descriptor) -> Text:
     needs = descriptor.resources
-    figures = (needs.output_bytes, needs.temporary_bytes, needs.peak_ram_bytes)
-    if all(figure.bytes is None for figure in figures):
-        return Text("not known: " + needs.output_bytes.note, QUIET)
-    words = ("writes", "staging", "memory")
-    parts = [f"{word} {_estimate(figure)}" for word, figure in zip(words, figures, strict=True)]
-    return Text(" · ".join(parts)).append("  estimated", QUIET)
+    known, unknown = [], []
+    for word, need in (
+        ("output", needs.output_bytes),
+        ("staging", needs.temporary_bytes),
+        ("memory", needs.peak_ram_bytes),
+    ):
+        if need.bytes is None or need.basis is Basis.UNKNOWN:
+            unknown.append(word)
+        else:
+            known.append(f"{word} {size(need.bytes)}")
+    answer = Text(" · ".join(known))
+    if known:
+        answer.append(" (estimate)", QUIET)
+    if unknown:
+        answer.append((" · " if known else "") + f"not known: {', '.join(unknown)}", QUIET)
+    return answer
 
 
 def _host(descriptor: Descriptor, host: Host) -> Text:
@@ -177,19 +185,17 @@ def _host(descriptor: Descriptor, host: Host) -> Text:
     if host.cgroup_limit is not None:
         left = host.cgroup_limit - (host.cgroup_used or 0)
         room = left if room is None else min(room, left)
-    disk_style = _against(needs.output_bytes, host.disk_free)
-    answer = Text.assemble(
-        (f"{size(host.disk_free)} free on disk", disk_style),
-        " · ",
-        (
-            f"{size(host.ram_available)} of {size(host.ram_total)} memory free",
-            _against(needs.peak_ram_bytes, room),
-        ),
-    )
+    answer = Text(f"{size(host.disk_free)} free on disk")
+    answer.append(_short(needs.output_bytes, host.disk_free), STOP)
+    answer.append(f" · {size(host.ram_available)} of {size(host.ram_total)} memory free")
     if host.cgroup_limit is not None:
-        answer.append(f" · limited to {size(host.cgroup_limit)}")
+        answer.append(f", limited to {size(host.cgroup_limit)}")
+    answer.append(_short(needs.peak_ram_bytes, room), STOP)
     return answer
 
 
-def _against(need: Estimate, room: int | None) -> str:
-    return STOP if need.bytes is not None and room is not None and need.bytes > room else ""
+def _short(need: Estimate, room: int | None) -> str:
+    """Say by how much a need exceeds the room there is, or nothing."""
+    if need.bytes is None or room is None or need.bytes <= room:
+        return ""
+    return f" ({size(need.bytes - room)} too little)"

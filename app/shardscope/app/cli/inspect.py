@@ -1,15 +1,16 @@
 """`shardscope inspect`: what a checkpoint is, as a report or as one document."""
 
 import sys
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import examine, reading
-from shardscope.app.cli.output import wants_color
+from shardscope.app.cli.output import is_terminal, wants_color
 from shardscope.app.cli.session import Session
-from shardscope.engine.model.exits import MEANINGS, ExitCode
+from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
     from shardscope.engine.inspect import DigestMode
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
         ("shardscope inspect ./ckpt --digest none", "Headers only, no hashing."),
         ("shardscope inspect ./ckpt --limit json_bytes=256MiB", "Raise a bound for this run."),
     ),
-    notes="Exit codes: "
-    + "; ".join(
-        f"{int(code)} {meaning[0].lower()}{meaning[1:].rstrip('.')}"
-        for code, meaning in MEANINGS.items()
-        if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)
-    )
-    + ".",
+    exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)],
 )
 @reading
 @click.option("--json", "as_json", is_flag=True, help="Print the descriptor as one JSON document.")
@@ -80,13 +75,14 @@ def inspect(
 
         session.out.write(to_json(found.descriptor).encode())
     else:
-        from shardscope.app.cli.report import render
+        from shardscope.app.cli.report import WIDTH, render
         from shardscope.engine.host import probe
 
         text = render(
             found.descriptor,
             path,
             probe(path),
+            width=get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH,
             color=wants_color(session.color, sys.stdout),
             everything=bool(session.verbose),
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from shardscope.app.cli.output import is_terminal, wants_color
+from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.words import amount, clock
 from shardscope.engine.model.progress import OnProgress, Progress
@@ -23,21 +23,16 @@ LOG_EVERY: Final = 10.0
 
 
 @contextmanager
-def watching(session: Session, wanted: bool | None, *, machine: bool) -> Iterator[OnProgress | None]:
-    """Give the callback that shows progress inside the block, or None where nobody wants to see it."""
-    person = is_terminal(sys.stderr)
-    if wanted is None:
-        wanted = person and not machine and not session.quiet
-    if not wanted:
-        yield None
-    elif person:
-        bars = Bars(color=wants_color(session.color, sys.stderr))
-        try:
-            yield bars.update
-        finally:
-            bars.close()
-    else:
+def watch(session: Session, *, person: bool) -> Iterator[OnProgress]:
+    """Give the callback that shows progress inside the block: bars where a `person` watches, lines otherwise."""
+    if not person:
         yield Log(session.out.narrate).update
+        return
+    bars = Bars(color=wants_color(session.color, sys.stderr))
+    try:
+        yield bars.update
+    finally:
+        bars.close()
 
 
 class Rate:

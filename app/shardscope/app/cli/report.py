@@ -22,9 +22,12 @@ from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Confidence, Evidence, Status
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.text import display_name
+from shardscope.widgets.figures import plural
 
 WIDTH: Final = 80
-"""Columns of the report in a pipe, and the least on a terminal."""
+"""Columns of the report in a pipe."""
+NARROWEST: Final = 40
+"""Columns below which lines run over the edge rather than be cut into pieces."""
 WIDEST: Final = 100
 """Columns on a wide terminal: lines longer than this are hard to read."""
 ALIKE: Final = 3
@@ -32,13 +35,13 @@ ALIKE: Final = 3
 EVIDENCE: Final = 8
 """Pieces of evidence that are shown before the rest is counted."""
 SEVERITY_STYLE: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+SEVERITY_WORD: Final = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "NOTE"}
 STATUS_STYLE: Final = {
     Status.CONDITIONAL: "bold green",
     Status.AMBIGUOUS: "bold yellow",
     Status.UNKNOWN: "bold yellow",
     Status.REFUSED: "bold red",
 }
-PROMISE: Final = "structural evidence, no promise that it loads or converts"
 
 
 def render(
@@ -54,7 +57,7 @@ def render(
     screen = io.StringIO()
     console = Console(
         file=screen,
-        width=max(WIDTH, min(width, WIDEST)),
+        width=max(NARROWEST, min(width, WIDEST)),
         force_terminal=color,
         color_system="standard" if color else None,
         no_color=not color,
@@ -91,9 +94,9 @@ def _answer(descriptor: Descriptor, path: str) -> RenderableType:
     verdict.append(seen.status.value, STATUS_STYLE[seen.status])
     if seen.confidence is not Confidence.NONE:
         verdict.append(f" · confidence {seen.confidence.value}")
-    if seen.status is Status.CONDITIONAL:
-        verdict.append(f" · {PROMISE}", "dim")
-    return Group(first, verdict)
+    if seen.status is not Status.CONDITIONAL:
+        return Group(first, verdict)
+    return Group(first, verdict, Text(seen.note, "dim"))
 
 
 def _rows(rows: Iterable[tuple[str, Text]]) -> Table:
@@ -115,12 +118,7 @@ def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[Rende
         yield _heading("Nothing in the way", "of what was examined")
         return
     ordered = sorted(blockers, key=lambda item: (-item.severity.rank, item.code))
-    counts = [
-        f"{sum(item.severity is severity for item in blockers):,} {severity.value}"
-        for severity in Severity
-        if any(item.severity is severity for item in blockers)
-    ]
-    yield _heading("In the way", ", ".join(counts))
+    yield _heading("In the way", ", ".join(_counts(blockers)))
     for (severity, code), group in groupby(ordered, key=lambda item: (item.severity, item.code)):
         alike = list(group)
         shown = alike if everything else alike[:ALIKE]
@@ -130,7 +128,7 @@ def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[Rende
         first.add_column(justify="right", no_wrap=True)
         blocks = f"blocks {', '.join(alike[0].blocks)}" if alike[0].blocks else ""
         first.add_row(
-            Text(severity.value.upper(), SEVERITY_STYLE[severity]), Text(code, "dim"), Text(blocks, "dim")
+            Text(SEVERITY_WORD[severity], SEVERITY_STYLE[severity]), Text(code, "dim"), Text(blocks, "dim")
         )
         yield Padding(first, (0, 0, 0, 2))
         for item in shown:
@@ -143,19 +141,29 @@ def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[Rende
             yield Padding(_rows([("→", Text(remedy, overflow="fold"))]), (0, 0, 0, 10))
 
 
+def _counts(blockers: tuple[Blocker, ...]) -> Iterator[str]:
+    for severity, word, words in (
+        (Severity.ERROR, "error", "errors"),
+        (Severity.WARNING, "warning", "warnings"),
+        (Severity.INFO, "note", "notes"),
+    ):
+        if count := sum(item.severity is severity for item in blockers):
+            yield plural(count, word, words)
+
+
 def _evidence(descriptor: Descriptor, everything: bool) -> Iterator[RenderableType]:
     found = descriptor.classification.evidence
     if not found:
         return
     shown = found if everything else found[:EVIDENCE]
-    yield _heading("Why", "the evidence, and where each piece comes from")
+    yield _heading("Why", "what was seen, and what kind of fact it is")
     yield Padding(_rows((item.basis.value, _piece(item)) for item in shown), (0, 0, 0, 2))
     if len(found) > len(shown):
         yield Padding(Text(f"… and {len(found) - len(shown):,} more (-v)", "dim"), (0, 0, 0, 2))
 
 
 def _piece(item: Evidence) -> Text:
-    return Text(overflow="fold").append(item.subject).append(f"  {item.says}", "dim")
+    return Text(overflow="fold").append(f"{item.subject}: ", "dim").append(item.says)
 
 
 def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:

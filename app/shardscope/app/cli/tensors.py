@@ -12,6 +12,7 @@ import click
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import examine, reading
 from shardscope.app.cli.session import Session
+from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
 if TYPE_CHECKING:
@@ -38,9 +39,8 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
     ),
     notes="""--json gives exact names and half-open byte ranges in the file. The text and CSV outputs are made to be looked at:
     characters that could act on a terminal are shown as visible escapes, and a CSV cell that a spreadsheet would take for
-    a formula gets a leading apostrophe.
-
-    Exit code 7: the tensors are inside files that need decoding, and none could be listed.""",
+    a formula gets a leading apostrophe.""",
+    exits=[code for code in ExitCode if code is not ExitCode.DENIED],
 )
 @reading
 @click.option(
