@@ -6,7 +6,7 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := .venv/bin
-JOBS ?= 2
+JOBS ?= auto
 UV := uv==0.13.9
 DEMO := demo/tiny-llama
 
@@ -96,7 +96,7 @@ inspect: demo/.made ## report on the same checkpoint without the explorer
 
 .PHONY: test
 test: .venv/.dev ## run the tests
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
 
 .PHONY: lint
 lint: .venv/.dev ## check format, lint, types and import contracts
@@ -107,7 +107,7 @@ lint: .venv/.dev ## check format, lint, types and import contracts
 
 .PHONY: coverage
 coverage: .venv/.dev ## run the tests and measure branch coverage (engine/: at least 90 %)
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report=
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='engine/*' --fail-under=90
 
@@ -141,7 +141,7 @@ format: .venv/.dev ## format the code and mend what the linter can mend
 
 .PHONY: snapshots
 snapshots: .venv/.dev ## draw the snapshots of the screens again
-	$(BIN)/python -m pytest -n $(JOBS) --snapshot-update tests/app tests/widgets
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --snapshot-update tests/app tests/widgets
 
 .PHONY: docs
 docs: .venv/.run ## write the generated pages of docs/ again
