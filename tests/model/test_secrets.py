@@ -258,7 +258,7 @@ def test_places_are_pointers_whose_keys_are_redacted_too() -> None:
         "token": "the",
         "api_key": "abc",
     }
-    found = [(place.kind, place.place, place.in_key) for place in find_secrets_in(value)]
+    found = [(place.kind, place.place, place.leaf.is_key) for place in find_secrets_in(value)]
     assert found == [
         (SecretKind.HF_TOKEN, "/[hf token]", True),
         (SecretKind.HF_TOKEN, "/a/0/b~1c", False),

@@ -37,16 +37,6 @@ class SecretHit(Struct, frozen=True, gc=False):
     end: int
 
 
-class SecretPlace(Struct, frozen=True, gc=False):
-    """Something in a JSON value that must not be repeated."""
-
-    kind: SecretKind
-    place: str
-    """A JSON pointer, with each key made harmless and shortened: safe to show."""
-    in_key: bool
-    """It is a key of the object, not a value."""
-
-
 def find_secrets(text: str, *, possible: bool = True) -> tuple[SecretHit, ...]:
     """Return what in `text` must not be repeated, in order and without overlaps.
 
@@ -102,23 +92,7 @@ def shown(text: str, limit: int | None = None, *, possible: bool = False) -> str
     return display_name(redact(text, possible=possible), limit)
 
 
-def find_secrets_in(value: Any) -> Iterator[SecretPlace]:
-    """Yield what must not be repeated in a JSON value, keys included, in document order.
-
-    `value` is made of `dict`, `list`, `str` and JSON's scalars. Strings below a telling key (`password`, `hub_token`)
-    count whatever they look like; below a key that names a revision or a version, digits are what they seem.
-    """
-    for leaf in strings_in(value):
-        kinds = dict.fromkeys(hit.kind for hit in find_secrets(leaf.text))
-        if not leaf.is_key:
-            name = leaf.name
-            if kinds and (SecretKind.POSSIBLE in kinds or SecretKind.ADDRESS in kinds):
-                for kind in _explained(name.lower()):
-                    kinds.pop(kind, None)
-            if not kinds and (names_secret(name, leaf.text) or (leaf.below_telling and leaf.text)):
-                kinds[SecretKind.NAMED] = None
-        for kind in kinds:
-            yield SecretPlace(kind, leaf.place, leaf.is_key)
+_Step = tuple["int | str", "_Step | None"]
 
 
 class Leaf(NamedTuple):
@@ -129,7 +103,7 @@ class Leaf(NamedTuple):
     """The nearest key above it: that of the object which holds it, or of the list."""
     below_telling: bool
     """A key further up says that everything below it is secret."""
-    way: "_Step | None"
+    way: _Step | None
     """The key or index of each level, innermost first."""
     is_key: bool = False
 
@@ -146,7 +120,35 @@ class Leaf(NamedTuple):
         return "".join(reversed(parts))
 
 
-_Step = tuple["int | str", "_Step | None"]
+class SecretPlace(NamedTuple):
+    """Something in a JSON value that must not be repeated."""
+
+    kind: SecretKind
+    leaf: Leaf
+
+    @property
+    def place(self) -> str:
+        """A JSON pointer whose keys are harmless and shortened: safe to show."""
+        return self.leaf.place
+
+
+def find_secrets_in(value: Any) -> Iterator[SecretPlace]:
+    """Yield what must not be repeated in a JSON value, keys included, in document order.
+
+    `value` is made of `dict`, `list`, `str` and JSON's scalars. Strings below a telling key (`password`, `hub_token`)
+    count whatever they look like; below a key that names a revision or a version, digits are what they seem.
+    """
+    for leaf in strings_in(value):
+        kinds = dict.fromkeys(hit.kind for hit in find_secrets(leaf.text))
+        if not leaf.is_key:
+            name = leaf.name
+            if kinds and (SecretKind.POSSIBLE in kinds or SecretKind.ADDRESS in kinds):
+                for kind in _explained(name.lower()):
+                    kinds.pop(kind, None)
+            if not kinds and (names_secret(name, leaf.text) or (leaf.below_telling and leaf.text)):
+                kinds[SecretKind.NAMED] = None
+        for kind in kinds:
+            yield SecretPlace(kind, leaf)
 
 
 def strings_in(value: Any) -> Iterator[Leaf]:

@@ -9,6 +9,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import (
     command,
+    config,
     containers,
     files,
     headers,
@@ -30,6 +31,7 @@ CODES: Final[dict[str, Code]] = {
         headers.TABLE,
         containers.TABLE,
         index.TABLE,
+        config.TABLE,
         layout.TABLE,
         trust.TABLE,
         limits.TABLE,
