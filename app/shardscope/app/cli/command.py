@@ -86,7 +86,7 @@ def _is_short(ctx: click.Context) -> bool:
 def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         ctx.meta["shardscope.short_help"] = "-h" in param.opts
-        click.echo(ctx.get_help(), color=False)
+        ctx.ensure_object(Session).out.write_text(f"{ctx.get_help()}\n")
         ctx.exit()
 
 

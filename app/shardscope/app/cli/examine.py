@@ -12,7 +12,7 @@ from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspect import DigestMode, Inspection
+    from shardscope.engine.inspection import DigestMode, Inspection
     from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -58,7 +58,7 @@ def examine(
 
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
-    from shardscope.engine.inspect import inspect
+    from shardscope.engine import inspect
     from shardscope.engine.model.limits import Limits, with_overrides
 
     person = is_terminal(sys.stderr)

@@ -13,7 +13,7 @@ from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspect import DigestMode
+    from shardscope.engine.inspection import DigestMode
 
 
 @command(

@@ -40,10 +40,14 @@ class Limit(click.ParamType[tuple[str, int]]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[Any]]:
-        """Offer the names of the limits."""
-        from shardscope.engine.model.limits import limit_names
+        """Offer the names of the limits, each with the value it has by itself."""
+        from shardscope.engine.model.limits import Limits, limit_names
 
-        return [CompletionItem(f"{name}=") for name in limit_names() if name.startswith(incomplete)]
+        return [
+            CompletionItem(f"{name}={getattr(Limits(), name)}")
+            for name in limit_names()
+            if name.startswith(incomplete)
+        ]
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:

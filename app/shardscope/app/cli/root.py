@@ -8,9 +8,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from shardscope.app.cli import version
 from shardscope.app.cli.command import Helped
-from shardscope.engine.model.schemas import NAMES
-from shardscope.engine.version import __version__
+from shardscope.app.cli.session import Session
 
 COMMANDS = ("explore", "inspect", "tensors", "explain", "schema", "completion")
 """In the order of help."""
@@ -44,13 +44,13 @@ class Front(Helped, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `explore` before arguments that name no command."""
-        if not ctx.resilient_parsing:
-            word = self._first_word(args)
-            if word is None and not {"-h", "--help", "--version"} & set(args):
-                args = ["explore", *args]
-            elif word is not None and word not in COMMANDS:
+        word = self._first_word(args)
+        if word is not None and word not in COMMANDS:
+            if not ctx.resilient_parsing:
                 self._refuse_misspelled(ctx, word)
-                args = ["explore", *args]
+            args = ["explore", *args]
+        elif word is None and not ctx.resilient_parsing and not {"-h", "--help", "--version"} & set(args):
+            args = ["explore", *args]
         return super().parse_args(ctx, args)
 
     def _first_word(self, args: list[str]) -> str | None:
@@ -82,7 +82,7 @@ class Front(Helped, click.Group):
 
 def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(f"shardscope {__version__} ({', '.join(name.partition('.')[2] for name in NAMES)})")
+        version.show(ctx.ensure_object(Session))
         ctx.exit()
 
 

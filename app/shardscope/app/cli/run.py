@@ -2,10 +2,7 @@
 
 import os
 
-import click
-
 from shardscope.app.cli.output import PipeClosed, abandon
-from shardscope.app.cli.root import shardscope
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
@@ -19,18 +16,34 @@ def run(arguments: list[str]) -> ExitCode:
     session = Session()
     with session.interrupt.installed():
         try:
-            if instruction := os.environ.get(COMPLETE):
-                return _complete(instruction)
-            with shardscope.make_context(NAME, list(arguments), obj=session) as context:
-                code = shardscope.invoke(context)
-            return ExitCode.OK if code is None else ExitCode(code)
-        except click.exceptions.Exit as end:  # `--help` and `--version` end like this
-            return ExitCode(end.exit_code)
+            return _dispatch(arguments, session)
         except (PipeClosed, BrokenPipeError):
             abandon()
             return ExitCode.OK
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every failure gets its sentence
             return _failed(error, arguments, session)
+
+
+def _dispatch(arguments: list[str], session: Session) -> ExitCode:
+    if arguments == ["--version"]:  # click takes as long to import as the interpreter to start
+        from shardscope.app.cli import version
+
+        version.show(session)
+        return ExitCode.OK
+    import click
+
+    from shardscope.app.cli.root import shardscope
+
+    if instruction := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return ExitCode(shell_complete(shardscope, {}, NAME, COMPLETE, instruction))
+    try:
+        with shardscope.make_context(NAME, list(arguments), obj=session) as context:
+            code = shardscope.invoke(context)
+    except click.exceptions.Exit as end:  # help ends like this
+        return ExitCode(end.exit_code)
+    return ExitCode.OK if code is None else ExitCode(code)
 
 
 def _failed(error: BaseException, arguments: list[str], session: Session) -> ExitCode:
@@ -40,9 +53,3 @@ def _failed(error: BaseException, arguments: list[str], session: Session) -> Exi
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     way = failure.frames(error) if session.verbose and described.code == "internal.error" else ()
     return failure.tell(described, session, document="--json" in options, way=way)
-
-
-def _complete(instruction: str) -> ExitCode:
-    from click.shell_completion import shell_complete
-
-    return ExitCode(shell_complete(shardscope, {}, NAME, COMPLETE, instruction))
