@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 from shardscope.engine.model.source import Entry, Kind
@@ -17,7 +18,7 @@ _HOLE_BYTES: Final = 64 << 10
 
 
 def judge_inodes(entries: Sequence[Entry], found: Found) -> None:
-    """Add to `found` what the statuses of `entries` say. Entries come sorted by path."""
+    """Add to `found` what the statuses of `entries` say."""
     shared: defaultdict[tuple[int, int], list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.kind in _SPECIAL:
@@ -33,9 +34,9 @@ def judge_inodes(entries: Sequence[Entry], found: Found) -> None:
             when = "before 1980" if identity.mtime_ns < _YEAR_1980 else "after 2099"
             found.add(entry.path, "source.mtime_odd", when=when)
     for names in shared.values():
-        first = names[0]
-        if len(names) > 1:
-            other = path_text(names[1].path)
+        first, *others = sorted(names, key=attrgetter("path"))
+        if others:
+            other = path_text(others[0].path)
             found.add(first.path, "source.hardlink_alias", names=len(names), other=other)
         if first.links > len(names):
             found.add(first.path, "source.hardlink_outside", outside=first.links - len(names))

@@ -10,6 +10,7 @@ from shardscope.engine.source.found import Found
 
 _PLAIN: Final = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
 """Printable ASCII that neither starts nor ends with a space: nothing to say about it."""
+_PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SMUGGLED: Final = re.compile("[\udc80-\udcff]")
@@ -28,21 +29,27 @@ _ORDINARY_HIDDEN: Final = frozenset(
 
 def judge_names(folder: bytes, names: Sequence[bytes], found: Found, *, inside_hidden: bool) -> None:
     """Add to `found` what is to say about the names that `folder` holds."""
+    if _unremarkable(names):
+        return
     prefix = folder + b"/" if folder else b""
-    plain = True
     for name in names:
         if name.startswith(b".") and not inside_hidden and name not in _ORDINARY_HIDDEN:
             found.add(prefix + name, "source.hidden")
         if not _PLAIN.fullmatch(name):
-            plain = False
             _judge_name(prefix + name, path_text(name), found)
-    if plain and len({name.lower() for name in names}) == len(names):
-        return
     first: dict[str, bytes] = {}
     for name in sorted(names):
         other = first.setdefault(_look(name), name)
         if other != name:
             found.add(prefix + name, "source.name_collision", other=path_text(prefix + other))
+
+
+def _unremarkable(names: Sequence[bytes]) -> bool:
+    """Tell whether there is nothing to say about any of `names`: all of them at once, which takes a tenth of the time."""
+    joined = b"/%b/" % b"/".join(names)
+    if joined.translate(None, _PRINTABLE) or b"/." in joined or b"/ " in joined or b" /" in joined:
+        return False
+    return len(set(joined.lower().split(b"/"))) == len(names) + 1
 
 
 def _judge_name(path: bytes, name: str, found: Found) -> None:

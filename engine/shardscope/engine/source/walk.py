@@ -6,7 +6,9 @@ from the root anew, and must be the inode that its own listing showed.
 
 import errno
 import os
+import sys
 import threading
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -20,6 +22,7 @@ from shardscope.engine.source.identity import NOWHERE, difference, entry_of, ide
 from shardscope.engine.source.names import judge_names
 from shardscope.engine.source.root import Root
 
+_ENCODING = sys.getfilesystemencoding()
 _TARGET_BYTES = 64 << 20
 """Bytes of link targets kept in one walk. A target can have 4,095 bytes; beyond this, links are only listed."""
 
@@ -83,10 +86,16 @@ class _Walk:
 
     def single(self, name: bytes) -> None:
         """Look at the one file that is the root."""
-        self._look(b"", name, self._base)
-        if self.listing.entries:
-            self.listing.root = self.listing.entries[0].identity
-            judge_names(b"", [name], self._found, inside_hidden=False)
+        try:
+            entry = entry_of(name, os.stat(name, dir_fd=self._base, follow_symlinks=False))
+        except OSError as error:
+            self._not_seen(name, error)
+            return
+        if entry.kind is Kind.LINK:
+            self._read_link(name, name, self._base)
+        self.listing.entries.append(entry)
+        self.listing.root = entry.identity
+        judge_names(b"", [name], self._found, inside_hidden=False)
 
     def folders(self) -> None:
         """List the root and every folder below it, parents first, in the order of their names."""
@@ -122,54 +131,56 @@ class _Walk:
     def _scan(self, path: bytes, descriptor: int) -> None:
         entries = self.listing.entries
         start = len(entries)
+        room = self._limits.files - start
+        longest = self._limits.path_bytes
+        prefix = path + b"/" if path else b""
+        names = []
         with os.scandir(descriptor) as listing:
-            for item in listing:
-                check(self._cancel)
-                if len(entries) >= self._limits.files:
+            for count, item in enumerate(listing):
+                if not count & 15:  # 16 statuses of a slow network disk take less than 100 ms
+                    self._breathe(path)
+                if count >= room:
                     self._full = True
                     self._cut(path, "files", self._limits.files + 1)
                     break
-                self._look(path, os.fsencode(item.name), descriptor, item)
-                if self._pace.due():
-                    self.report(path)
-        seen = entries[start:]
-        skip = len(path) + 1 if path else 0
+                name = item.name.encode(_ENCODING, "surrogateescape")
+                entry_path = prefix + name
+                try:
+                    entry = entry_of(entry_path, item.stat(follow_symlinks=False))
+                except OSError as error:
+                    self._not_seen(entry_path, error)
+                    continue
+                if len(entry_path) > longest:
+                    self._cut(path, "path_bytes", len(entry_path))
+                    continue
+                names.append(name)
+                entries.append(entry)
         hidden = path.startswith(b".") or b"/." in path
-        judge_names(path, [entry.path[skip:] for entry in seen], self._found, inside_hidden=hidden)
-        folders = [
-            entry
-            for entry in seen
-            if entry.kind is Kind.DIRECTORY and entry.path not in self.listing.unlisted
-        ]
-        self._pending += sorted(folders, key=lambda entry: entry.path, reverse=True)
+        judge_names(path, names, self._found, inside_hidden=hidden)
+        folders = []
+        for entry in entries[start:]:
+            if entry.kind is Kind.LINK:
+                self._read_link(entry.path, entry.path[len(prefix) :], descriptor)
+            elif entry.kind is Kind.DIRECTORY:
+                folders.append(entry)
+        if folders and len(prefix.split(b"/")) > self._limits.path_depth:
+            for entry in folders:
+                self._cut(entry.path, "path_depth", entry.path.count(b"/") + 1)
+        else:
+            self._pending += sorted(folders, key=attrgetter("path"), reverse=True)
 
-    def _look(
-        self, folder: bytes, name: bytes, descriptor: int, item: "os.DirEntry[str] | None" = None
-    ) -> None:
-        """Record the entry `name`, by its status alone."""
-        path = folder + b"/" + name if folder else name
-        if len(path) > self._limits.path_bytes:
-            self._cut(folder, "path_bytes", len(path))
-            return
-        try:
-            status = (
-                os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if item is None
-                else item.stat(follow_symlinks=False)
-            )
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                self._change(path, "it vanished")
-            else:
-                self._unreadable(path, error)
-                self.listing.entries.append(Entry(path, Kind.UNKNOWN, NOWHERE, 0, 0))
-            return
-        entry = entry_of(path, status)
-        if entry.kind is Kind.DIRECTORY and path.count(b"/") >= self._limits.path_depth:
-            self._cut(path, "path_depth", path.count(b"/") + 1)
-        elif entry.kind is Kind.LINK:
-            self._read_link(path, name, descriptor)
-        self.listing.entries.append(entry)
+    def _breathe(self, path: bytes) -> None:
+        check(self._cancel)
+        if self._pace.due():
+            self.report(path)
+
+    def _not_seen(self, path: bytes, error: OSError) -> None:
+        """Record a name whose status could not be read."""
+        if error.errno == errno.ENOENT:
+            self._change(path, "it vanished")
+        else:
+            self._unreadable(path, error)
+            self.listing.entries.append(Entry(path, Kind.UNKNOWN, NOWHERE, 0, 0))
 
     def _read_link(self, path: bytes, name: bytes, descriptor: int) -> None:
         target: bytes | None = None
