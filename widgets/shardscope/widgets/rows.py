@@ -145,6 +145,10 @@ class VirtualRows(ScrollView, can_focus=True):
         """Return row `line` in segments. `style` overrides tones on the row of the cursor."""
         raise NotImplementedError
 
+    def is_here(self, line: int) -> bool:
+        """Tell whether a row is drawn as that of the cursor."""
+        return line == self.cursor
+
     def draw_pinned(self, y: int) -> list[Segment]:
         """Return line `y` of those that do not scroll."""
         raise NotImplementedError
@@ -224,7 +228,7 @@ class VirtualRows(ScrollView, can_focus=True):
         return strip.crop_extend(scroll_x, scroll_x + width, self.tone_style(Tone.PLAIN))
 
     def _row_strip(self, line: int) -> Strip:
-        here = line == self.cursor
+        here = self.is_here(line)
         strip = self._strips.get((line, here))
         if strip is None:
             style = self.get_component_rich_style("rows--cursor") if here else None

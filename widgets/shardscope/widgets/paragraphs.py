@@ -1,0 +1,230 @@
+"""Text in paragraphs, wrapped to the width there is: what the panels that explain something are made of.
+
+A panel says its paragraphs for a width; the lines are drawn as they come in sight. Where paragraphs carry a key they
+can be chosen with the cursor, all lines of a key together.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+
+from msgspec import Struct
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from rich.style import Style
+
+from shardscope.widgets.glyphs import Glyphs
+from shardscope.widgets.rows import VirtualRows
+from shardscope.widgets.safe import Part, Tone, visible
+
+MEASURE: Final = 110
+"""Cells of the longest line: longer ones are hard to read."""
+_TOKENS: Final = re.compile(r" +|[^ ]+")
+
+
+class Paragraph(Struct, frozen=True):
+    """One paragraph. Texts may be raw."""
+
+    parts: tuple[Part, ...] = ()
+    indent: int = 0
+    """Cells before the first line."""
+    hang: int = 0
+    """Cells before the other lines."""
+    side: Part = ""
+    """A word at the right end of the first line."""
+    key: str | None = None
+    """What is chosen with it."""
+
+
+def heading(title: str, aside: str = "") -> Iterator[Paragraph]:
+    """Return an empty line and a title."""
+    yield Paragraph()
+    yield Paragraph(((title, Tone.STRONG), (f"  {aside}", Tone.MUTED)) if aside else ((title, Tone.STRONG),))
+
+
+def labelled(label: str, *parts: Part, width: int = 12, side: Part = "") -> Paragraph:
+    """Return a paragraph that begins with a quiet word, the rest standing beside it."""
+    return Paragraph(((f"{label:<{width}}", Tone.MUTED), *parts), hang=width, side=side)
+
+
+def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
+    """Return the lines of a paragraph: pieces of neutralised text, no line longer than `width` cells."""
+    side_text, side_tone = _piece(paragraph.side)
+    room = max(8, width - (cell_len(side_text) + 2 if side_text else 0))
+    lines: list[list[tuple[str, Tone]]] = [[(" " * paragraph.indent, Tone.PLAIN)]]
+    start = used = min(paragraph.indent, room - 4)
+    hang = min(paragraph.hang, room - 4)
+    for part in paragraph.parts:
+        text, tone = _piece(part)
+        for token in _TOKENS.findall(text):
+            cells = cell_len(token)
+            if used + cells > room and (token.startswith(" ") or used > start):
+                lines.append([(" " * hang, Tone.PLAIN)])
+                start = used = hang
+                if token.startswith(" "):
+                    continue
+            if used + cells <= room:
+                lines[-1].append((token, tone))
+                used += cells
+                continue
+            for piece in chop_cells(token, room - used):
+                if used > start:
+                    lines.append([(" " * hang, Tone.PLAIN)])
+                    start = used = hang
+                lines[-1].append((piece, tone))
+                used += cell_len(piece)
+    if side_text:
+        first = sum(cell_len(text) for text, _ in lines[0])
+        lines[0] += [(" " * (width - first - cell_len(side_text)), Tone.PLAIN), (side_text, side_tone)]
+    return lines
+
+
+def _piece(part: Part) -> tuple[str, Tone]:
+    text, tone = (part, Tone.PLAIN) if isinstance(part, str) else part
+    return visible(text), tone
+
+
+class Paragraphs(VirtualRows):
+    """A panel of paragraphs. A subclass implements `paragraphs`, and calls `rows_changed` when they change.
+
+    Without keys there is nothing to choose, and the keys scroll.
+    """
+
+    PADDING: ClassVar[int] = 1
+    """Cells left free at both sides."""
+
+    def __init__(
+        self,
+        *,
+        empty: str = "Nothing to show",
+        glyphs: Glyphs | None = None,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002 - the word of Textual
+        classes: str | None = None,
+    ) -> None:
+        """`empty` is said where there are no paragraphs."""
+        self._lines: list[list[tuple[str, Tone]]] = []
+        self._keys: list[str | None] = []
+        super().__init__(empty=empty, glyphs=glyphs, name=name, id=id, classes=classes)
+
+    def paragraphs(self, width: int) -> Iterable[Paragraph]:
+        """Return what there is to say, for lines of `width` cells."""
+        raise NotImplementedError
+
+    @property
+    def text_lines(self) -> list[str]:
+        """The lines as they are wrapped, without styles."""
+        return ["".join(text for text, _ in line) for line in self._lines]
+
+    def fit_rows(self, room: int) -> None:
+        """Wrap everything anew."""
+        width = max(16, min(MEASURE, room - 2 * self.PADDING))
+        self._lines, self._keys = [], []
+        for paragraph in self.paragraphs(width):
+            lines = wrap(paragraph, width)
+            self._lines += lines
+            self._keys += [paragraph.key] * len(lines)
+
+    def row_count(self) -> int:
+        """Return how many lines there are."""
+        return len(self._lines)
+
+    def draw_row(self, line: int, style: Style | None) -> list[Segment]:
+        """Return line `line` in segments."""
+        margin = Segment(" " * self.PADDING, style or self.tone_style(Tone.PLAIN))
+        pieces = [Segment(text, style or self.tone_style(tone)) for text, tone in self._lines[line]]
+        if style is not None:
+            pieces.append(
+                Segment(" " * (self.room - 1 - sum(cell_len(piece.text) for piece in pieces)), style)
+            )
+        return [margin, *pieces]
+
+    # Choosing.
+
+    @property
+    def chosen(self) -> str | None:
+        """The key of the paragraph under the cursor."""
+        return self._keys[self.cursor] if self._keys else None
+
+    def is_here(self, line: int) -> bool:
+        """Tell whether a line belongs to what is chosen."""
+        return self._keys[line] is not None and self._keys[line] == self.chosen
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on the choice at `line` or after it, on the one before where there is none."""
+        count = len(self._keys)
+        line = max(0, min(line, count - 1))
+        ways = (range(line, count), range(line, -1, -1))
+        for way in ways if line >= self.cursor else reversed(ways):
+            found = next((each for each in way if self._keys[each] is not None), None)
+            if found is not None:
+                while found and self._keys[found - 1] == self._keys[found]:
+                    found -= 1
+                self.cursor = found
+                return
+
+    def rows_changed(self, cursor: int | None = None) -> None:
+        """Draw everything anew; the cursor stays on its key."""
+        key = self.chosen
+        super().rows_changed(cursor)
+        if cursor is None and key in self._keys:
+            self.cursor = self._keys.index(key)
+        elif self.chosen is None:
+            self.move_to(self.cursor)
+
+    def watch_cursor(self, before: int, after: int) -> None:
+        """Draw the choice that the cursor left and the one that it came to."""
+        super().watch_cursor(before, after)
+        self.refresh()
+
+    def _show_cursor(self) -> None:
+        if self.chosen is None:
+            return
+        super()._show_cursor()
+        end = self.cursor
+        while end + 1 < len(self._keys) and self._keys[end + 1] == self.chosen:
+            end += 1
+        if end >= self.scroll_offset.y + self.page:
+            self.scroll_to(y=min(self.cursor, end - self.page + 1), animate=False, force=True)
+
+    def action_cursor(self, rows: int) -> None:
+        """Go to the next or the previous choice; scroll where there is none."""
+        if self.chosen is None:
+            self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+            return
+        step = 1 if rows > 0 else -1
+        line = self.cursor
+        while 0 <= line < len(self._keys) and self._keys[line] == self.chosen:
+            line += step
+        if 0 <= line < len(self._keys) and any(
+            key is not None for key in (self._keys[line:] if step > 0 else self._keys[: line + 1])
+        ):
+            self.move_to(line)
+        else:  # beyond the last choice there may be more to read
+            self.scroll_to(y=self.scroll_offset.y + step, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        """Go a page further."""
+        if self.chosen is None:
+            self.scroll_to(y=self.scroll_offset.y + pages * self.page, animate=False)
+        else:
+            super().action_page(pages)
+
+    def action_first(self) -> None:
+        """Go to the beginning."""
+        self.move_to(0)
+        self.scroll_to(y=0, animate=False)
+
+    def action_last(self) -> None:
+        """Go to the end."""
+        self.move_to(self.row_count() - 1)
+        self.scroll_to(y=self.row_count(), animate=False)
+
+    def line_clicked(self, line: int) -> None:
+        """Choose what was clicked; a click on what is chosen opens it."""
+        if self._keys[line] is None:
+            return
+        if self.is_here(line):
+            self.action_select()
+        else:
+            self.move_to(line)

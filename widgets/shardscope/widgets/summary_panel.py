@@ -1,0 +1,278 @@
+"""The answer at one glance: what it is, how sure, whether it is whole, and the one thing in the way."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from shardscope.engine.model.blocker import Blocker, Blocks, Severity
+from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.evidence import Basis, Status
+from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.state import Presence, StatePart, StateScope
+from shardscope.engine.model.topology import Mesh
+from shardscope.widgets.blockers_panel import severity_mark
+from shardscope.widgets.evidence_panel import title, verdict
+from shardscope.widgets.figures import number, plural, size
+from shardscope.widgets.glyphs import Glyphs
+from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading, labelled
+from shardscope.widgets.resources_panel import HostFigures, fits, memory_left
+from shardscope.widgets.safe import Part, Tone
+
+_ELSEWHERE: Final = ("trust", "limit", "resource")
+"""Areas of codes that say nothing about whether the checkpoint is whole."""
+_PRESENCE: Final = {
+    Presence.PRESENT: Tone.OK,
+    Presence.OPAQUE: Tone.CAUTION,
+    Presence.UNKNOWN: Tone.CAUTION,
+    Presence.ABSENT: Tone.MUTED,
+}
+_STATE_WORDS: Final = {
+    "optimizer": "optimizer",
+    "scheduler": "scheduler",
+    "rng": "random state",
+    "scaler": "scaler",
+    "progress": "progress",
+    "data_position": "data position",
+}
+RANKS: Final = 6
+"""Ranks that are named on one line."""
+
+Hint = tuple[str, str]
+"""A key and what it does."""
+
+
+def whole(descriptor: Descriptor) -> tuple[str, Tone, str]:
+    """Answer whether anything is missing or broken: a word, its tone, and why. Never more than was examined."""
+    harmed = [
+        item
+        for item in descriptor.blockers
+        if item.severity is Severity.ERROR
+        and item.code.partition(".")[0] not in _ELSEWHERE
+        and {Blocks.INSPECT, Blocks.LOAD, Blocks.CONVERT} & set(item.blocks)
+    ]
+    if harmed:
+        return "no", Tone.STOP, f"{plural(len(harmed), 'error')} in what was examined"
+    if any(item.code.startswith("limit.") for item in descriptor.blockers):
+        return "not known", Tone.CAUTION, "a limit was reached before everything was read"
+    status = descriptor.classification.status
+    if status in (Status.UNKNOWN, Status.AMBIGUOUS):
+        return "not known", Tone.CAUTION, f"the layout is {status.value}"
+    if opaque := len(descriptor.trust.opaque_files):
+        words = f"{plural(opaque, 'opaque file')} not examined; nothing is missing by name"
+        return "not known", Tone.CAUTION, words
+    return "yes", Tone.OK, "as far as names and headers tell"
+
+
+def worst(blockers: Sequence[Blocker]) -> Blocker | None:
+    """Return the one thing in the way: of the most severe blockers, the one that blocks most."""
+    serious = [item for item in blockers if item.severity is not Severity.INFO]
+    return max(serious, key=lambda item: (item.severity.rank, len(item.blocks)), default=None)
+
+
+class SummaryPanel(Paragraphs):
+    """One glance.
+
+    `SummaryPanel(*, glyphs=None, id=None, classes=None)`, then `show(descriptor, host, hints)`, where `hints` are the
+    next keys with what they do. Before that it says that nothing was examined yet.
+    """
+
+    BINDING_GROUP_TITLE = "Summary"
+
+    def __init__(
+        self,
+        descriptor: Descriptor | None = None,
+        host: HostFigures | None = None,
+        hints: Sequence[Hint] = (),
+        *,
+        glyphs: Glyphs | None = None,
+        id: str | None = None,  # noqa: A002 - the word of Textual
+        classes: str | None = None,
+    ) -> None:
+        """`descriptor` is None while nothing was examined."""
+        super().__init__(empty="Not examined yet", glyphs=glyphs, id=id, classes=classes)
+        self._descriptor = descriptor
+        self._host = host
+        self._hints = tuple(hints)
+
+    def show(
+        self, descriptor: Descriptor, host: HostFigures | None = None, hints: Sequence[Hint] = ()
+    ) -> None:
+        """Show another checkpoint."""
+        self._descriptor, self._host, self._hints = descriptor, host, tuple(hints)
+        self.rows_changed(0)
+
+    def paragraphs(self, width: int) -> Iterable[Paragraph]:  # noqa: ARG002 - the same at any width
+        """Return the answer, the facts and what is in the way."""
+        return () if self._descriptor is None else self._said(self._descriptor)
+
+    def _said(self, found: Descriptor) -> Iterator[Paragraph]:
+        yield Paragraph(((title(found.classification), Tone.STRONG),))
+        promise = (
+            "; structural evidence, no promise that it loads or converts"
+            if found.classification.status is Status.CONDITIONAL
+            else ""
+        )
+        yield Paragraph((*verdict(found.classification), (promise, Tone.MUTED)))
+        yield Paragraph()
+        word, tone, why = whole(found)
+        yield labelled("whole?", (word, tone), f", {why}")
+        yield from _topology(found, self.glyphs)
+        yield _producer(found, self.glyphs)
+        yield from _state(found.state_scope, self.glyphs)
+        yield _tensors(found, self.glyphs)
+        yield from self._sizes(found)
+        yield from _trust(found, self.glyphs)
+        yield from self._in_the_way(found.blockers)
+        if self._hints:
+            yield Paragraph()
+            parts: list[Part] = []
+            for key, words in self._hints:
+                parts += [(key, Tone.HERE), (f"\u00a0{words}   ", Tone.MUTED)]
+            yield labelled("next", *parts)
+
+    def _sizes(self, found: Descriptor) -> Iterator[Paragraph]:
+        source, needs = found.source, found.resources
+        parts: list[Part] = [size(source.bytes)]
+        if source.kind != "file":
+            parts.append(f" in {plural(source.files, 'file')}")
+        parts.append((f" {self.glyphs.dot} output ", Tone.MUTED))
+        parts.append(_estimate(needs.output_bytes))
+        if source.allocated_bytes < source.bytes - (source.bytes >> 3):
+            parts.append(
+                (
+                    f" {self.glyphs.dot} only {size(source.allocated_bytes)} on disk: files have holes",
+                    Tone.CAUTION,
+                )
+            )
+        yield labelled("size", *parts)
+        host = self._host
+        if host is None:
+            return
+        answers = (
+            (needs.output_bytes.bytes, host.disk_free, "free"),
+            (needs.peak_ram_bytes.bytes, memory_left(host), "memory"),
+        )
+        parts = []
+        for need, room, word in answers:
+            parts.append(f"{' ' + self.glyphs.dot + ' ' if parts else ''}{size(room)} {word}")
+            if need is not None and room is not None:
+                answer, tone = fits(need, room)
+                parts.append((f" {answer}", tone))
+        yield labelled("this box", *parts)
+
+    def _in_the_way(self, blockers: Sequence[Blocker]) -> Iterator[Paragraph]:
+        item = worst(blockers)
+        if item is None:
+            yield from heading("Nothing in the way", "of what was examined; what was not is not clean")
+            return
+        others = sum(each.severity is not Severity.INFO for each in blockers) - 1
+        yield from heading(
+            "The one thing in the way" if not others else "First thing in the way",
+            f"and {plural(others, 'other')}, see Blockers" if others else "",
+        )
+        mark, tone = severity_mark(item.severity, self.glyphs)
+        yield Paragraph(((f"{mark:<12}", tone), item.message), hang=12)
+        yield Paragraph((item.remedy,), indent=12, hang=12)
+        yield Paragraph(((item.code, Tone.MUTED),), indent=12, hang=12)
+
+
+def _estimate(estimate: Estimate) -> Part:
+    if estimate.bytes is None or estimate.basis is Basis.UNKNOWN:
+        return "unknown", Tone.CAUTION
+    return f"about {size(estimate.bytes)} (estimate)"
+
+
+def _topology(found: Descriptor, glyphs: Glyphs) -> Iterator[Paragraph]:
+    meshes = found.topology.meshes
+    if not meshes:
+        yield labelled("topology", found.topology.note or "no rank is named anywhere that was examined")
+    for mesh in meshes:
+        yield labelled("topology" if mesh.name == "dense" else mesh.name, *_mesh(mesh, glyphs))
+
+
+def _mesh(mesh: Mesh, glyphs: Glyphs) -> Iterator[Part]:
+    between: Part = ""
+    for axis in mesh.axes:
+        yield between
+        between = (f" {glyphs.dot} ", Tone.MUTED)
+        yield f"{axis.name.replace('_', ' ')} {number(axis.size)}"
+        if axis.size is not None:
+            tone = Tone.CAUTION if axis.basis is Basis.INFERRED else Tone.MUTED
+            yield f" ({axis.basis.value})", tone
+    for ranks, word, tone in (
+        (mesh.ranks_missing, "missing", Tone.STOP),
+        (mesh.ranks_duplicate, "twice", Tone.CAUTION),
+    ):
+        if ranks:
+            shown = ", ".join("/".join(map(str, rank)) for rank in ranks[:RANKS])
+            more = f" and {len(ranks) - RANKS:,} more" if len(ranks) > RANKS else ""
+            yield f" {glyphs.dot} {word}: rank {shown}{more}", tone
+
+
+def _producer(found: Descriptor, glyphs: Glyphs) -> Paragraph:
+    if not found.producer:
+        return labelled("producer", ("unknown", Tone.CAUTION))
+    parts: list[Part] = []
+    for fact in found.producer:
+        if parts:
+            parts.append((f" {glyphs.dot} ", Tone.MUTED))
+        parts += [f"{fact.name} {fact.version or '(version unknown)'}", (f" {fact.basis.value}", Tone.MUTED)]
+    return labelled("producer", *parts)
+
+
+def _state(scope: StateScope, glyphs: Glyphs) -> Iterator[Paragraph]:
+    weights = scope.weights
+    yield labelled("weights", *_part(weights))
+    optimizer = scope.optimizer
+    if optimizer.presence is not Presence.ABSENT:
+        yield labelled("optimizer", *_part(optimizer))
+    rest: dict[Presence, list[str]] = {}
+    for field, word in _STATE_WORDS.items():
+        part: StatePart = getattr(scope, field)
+        if field != "optimizer" or part.presence is Presence.ABSENT:
+            rest.setdefault(part.presence, []).append(word)
+    parts: list[Part] = []
+    for presence, words in rest.items():
+        if parts:
+            parts.append((f" {glyphs.dot} ", Tone.MUTED))
+        parts.append((f"{presence.value}: {', '.join(words)}", _PRESENCE[presence]))
+    yield labelled("state", *parts)
+
+
+def _part(part: StatePart) -> Iterator[Part]:
+    word = "opaque until decoded" if part.presence is Presence.OPAQUE else part.presence.value
+    yield word, _PRESENCE[part.presence]
+    yield f"  {part.reason}", Tone.MUTED
+
+
+def _tensors(found: Descriptor, glyphs: Glyphs) -> Paragraph:
+    tensors = found.tensors
+    if not tensors.count:
+        words = "none could be listed without decoding" if tensors.files_opaque else "none"
+        return labelled("tensors", (words, Tone.CAUTION if tensors.files_opaque else Tone.PLAIN))
+    parts: list[Part] = [f"{tensors.count:,}, {size(tensors.logical_bytes)}"]
+    shares = sorted(tensors.dtypes, key=lambda share: -share.bytes)
+    kinds = (
+        f"all {shares[0].dtype}"
+        if len(shares) == 1
+        else ", ".join(f"{share.dtype} {size(share.bytes)}" for share in shares)
+    )
+    parts += [(f" {glyphs.dot} ", Tone.MUTED), kinds]
+    if tensors.files_opaque:
+        words = f" {glyphs.dot} {plural(tensors.files_opaque, 'opaque file')} not listed"
+        parts.append((words, Tone.CAUTION))
+    return labelled("tensors", *parts)
+
+
+def _trust(found: Descriptor, glyphs: Glyphs) -> Iterator[Paragraph]:
+    trust = found.trust
+    counts = [
+        plural(len(files), noun)
+        for files, noun in (
+            (trust.opaque_files, "opaque file"),
+            (trust.code_files, "code file"),
+            (trust.code_references, "code reference"),
+        )
+        if files
+    ]
+    if counts:
+        yield labelled("trust", (", ".join(counts), Tone.CAUTION), f" {glyphs.dot} nothing was executed")
