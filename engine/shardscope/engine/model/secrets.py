@@ -44,7 +44,7 @@ def find_secrets(text: str, *, possible: bool = True) -> tuple[SecretHit, ...]:
     Invisible characters inside a secret do not hide it, neither as they are nor as `display_name` shows them.
     """
     hits = _hits(text, possible)
-    if not (text.isascii() and text.isprintable()) or "\\x" in text:
+    if _may_hide(text):
         marks = r"⟨U\+[0-9A-F]{4,6}⟩|\\x[0-9a-f]{2}|[\u2400-\u2421]"
         invisible = compiled(rf"(?![\t\n\r])(?:{UNSAFE.pattern}|{marks})")
         kept: list[int] = []  # for each character of the bare text, where it stands in the text
@@ -170,6 +170,13 @@ def strings_in(value: Any) -> Iterator[Leaf]:
                 held = item[index]
                 if isinstance(held, str | dict | list):
                     stack.append((held, name, telling, (index, way)))
+
+
+def _may_hide(text: str) -> bool:
+    """Tell whether the text could hold invisible characters, or the marks that `display_name` makes of them."""
+    if not text.isascii() or "\\x" in text:
+        return True
+    return not text.isprintable() and compiled("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]").search(text) is not None
 
 
 def _explained(name: str) -> Iterator[SecretKind]:
