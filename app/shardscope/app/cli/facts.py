@@ -1,5 +1,6 @@
 """The rows of the report: one question and one answer each, from the descriptor and the figures of this host."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -106,8 +107,11 @@ def _size(descriptor: Descriptor) -> Text:
     answer = Text(size(source.bytes))
     if source.kind != "file":
         answer.append(f" in {plural(source.files, 'file')}")
+        roles = Counter(entry.role for entry in source.entries if entry.kind == "file")
+        if len(roles) > 1:
+            answer.append(f": {', '.join(f'{count:,} {role}' for role, count in roles.most_common())}")
         if source.folders:
-            answer.append(f", {plural(source.folders, 'folder')}")
+            answer.append(f" · {plural(source.folders, 'folder')}")
     if source.allocated_bytes < source.bytes - (source.bytes >> 3):
         answer.append(f" · only {size(source.allocated_bytes)} of it on disk: files have holes", CAUTION)
     return answer
@@ -125,10 +129,20 @@ def _mesh(mesh: Mesh) -> Text:
         answer.append(f" · {plural(len(mesh.ranks_seen), 'rank')} seen", QUIET)
     for ranks, word in ((mesh.ranks_missing, "missing"), (mesh.ranks_duplicate, "twice")):
         if ranks:
-            shown = ", ".join("/".join(map(str, rank)) for rank in ranks[:RANKS_SHOWN])
+            shown = ", ".join(_rank(mesh, rank) for rank in ranks[:RANKS_SHOWN])
             more = f" and {len(ranks) - RANKS_SHOWN:,} more" if len(ranks) > RANKS_SHOWN else ""
             answer.append(f" · {word}: {shown}{more}", STOP)
     return answer
+
+
+def _rank(mesh: Mesh, coordinate: tuple[int, ...]) -> str:
+    """Name a rank by its place on each axis: `dp 5 tp 0`."""
+    names = [
+        axis.name for axis in mesh.axes if axis.size is not None and axis.name not in ("world", "zero_stage")
+    ]
+    if len(names) != len(coordinate):
+        return "/".join(map(str, coordinate))
+    return " ".join(f"{name} {place}" for name, place in zip(names, coordinate, strict=True))
 
 
 def _producer(descriptor: Descriptor) -> Text:

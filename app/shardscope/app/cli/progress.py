@@ -48,10 +48,12 @@ class Rate:
         elapsed = now - self._started.setdefault(report.stage, now)
         words = [amount(report.done, report.unit)]
         if report.total is not None:
-            words[0] += f" of {amount(report.total, report.unit)}"
+            done = words[0] if report.unit == "bytes" else f"{report.done:,}"
+            words = [f"{done} of {amount(report.total, report.unit)}"]
         if elapsed > 0 and report.done:
             speed = report.done / elapsed
-            words.append(f"{amount(int(speed), report.unit)}/s")
+            if speed >= 1:
+                words.append(f"{amount(int(speed), report.unit)}/s")
             if report.total is not None and report.total > report.done:
                 words.append(f"{clock((report.total - report.done) / speed)} left")
         return ", ".join(words)
@@ -95,7 +97,7 @@ class Bars:
                 return
             bars = self._drawn()
             if report.stage not in self._tasks:
-                self._tasks[report.stage] = bars.add_task(report.stage, total=report.total)
+                self._tasks[report.stage] = bars.add_task(report.stage, total=report.total, sentence=sentence)
             bars.update(
                 self._tasks[report.stage], total=report.total, completed=report.done, sentence=sentence
             )

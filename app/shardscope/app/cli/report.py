@@ -115,7 +115,7 @@ def _heading(title: str, aside: str = "") -> Text:
 
 def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[RenderableType]:
     if not blockers:
-        yield _heading("Nothing in the way", "of what was examined")
+        yield _heading("In the way", "nothing was found in what was examined")
         return
     ordered = sorted(blockers, key=lambda item: (-item.severity.rank, item.code))
     yield _heading("In the way", ", ".join(_counts(blockers)))
