@@ -68,6 +68,7 @@ PARTIAL = [
     ("run --password=hunter2 --lr 3", "run --password=[secret value] --lr 3"),
     ('{"hub_token": "abc", "lr": 3}', '{"hub_token": "[secret value]", "lr": 3}'),
     ('{\\"api_key\\": \\"abc\\"}', '{\\"api_key\\": \\"[secret value]\\"}'),
+    ("password=$tr0ng", "password=[secret value]"),
     ("password: hunter2", "password: [secret value]"),
     ("a@b.com,c@d.org", "[e-mail],[e-mail]"),
 ]

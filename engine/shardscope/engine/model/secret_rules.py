@@ -80,7 +80,7 @@ def names_secret(name: str, value: str) -> bool:
     """
     if not is_telling(name) or (name.lower() == "token" and len(value) < 12):
         return False
-    placeholder = r"(?i)\s*(?:|<.*>|\$?\{.*\}|\$\w+|\*+|none|null|true|false)\s*"
+    placeholder = r"\s*(?:|<.*>|\$?\{.*\}|\$[A-Z_]+|\*+|(?i:none|null|true|false))\s*"
     return compiled(placeholder).fullmatch(value) is None
 
 
