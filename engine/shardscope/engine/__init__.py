@@ -7,14 +7,21 @@ else and `shardscope --version` starts in the time of an interpreter.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspect import Inspection, inspect
+    from shardscope.engine.inspection import Inspection, inspect, with_digests
+    from shardscope.engine.previewing import Preview, preview
 
-__all__ = ["Inspection", "inspect"]
+__all__ = ["Inspection", "Preview", "inspect", "preview", "with_digests"]
+
+_PREVIEWING = {"Preview", "preview"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from shardscope.engine import inspect as module
+    if name in _PREVIEWING:
+        from shardscope.engine import previewing
 
-        return getattr(module, name)
+        return getattr(previewing, name)
+    if name in __all__:
+        from shardscope.engine import inspection
+
+        return getattr(inspection, name)
     raise AttributeError(name)

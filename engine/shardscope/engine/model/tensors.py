@@ -6,9 +6,12 @@ catalogue that the engine fills and every screen reads; `TensorSpec` is one row 
 
 from array import array
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import Final
 
 from msgspec import Struct
+
+from shardscope.engine.model.facts import SafetensorsHeader
 
 
 class DType(Struct, frozen=True):
@@ -96,6 +99,20 @@ class TensorTable(Sequence[TensorSpec]):
         self._begin.append(begin)
         self._end.append(end)
 
+    def extend(self, file: str, header: SafetensorsHeader) -> None:
+        """Add every tensor of one header of `file`."""
+        number = self._files.setdefault(file, len(self._files))
+        for dtype in sorted(set(header.dtypes)):
+            self._dtypes.setdefault(dtype, len(self._dtypes))
+        for shape in sorted(set(header.shapes)):
+            self._shapes.setdefault(shape, len(self._shapes))
+        self.names.extend(header.names)
+        self._dtype.extend(map(self._dtypes.__getitem__, header.dtypes))
+        self._shape.extend(map(self._shapes.__getitem__, header.shapes))
+        self._file.extend(array("L", [number]) * len(header.names))
+        self._begin.extend(header.begins)
+        self._end.extend(header.ends)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -115,6 +132,10 @@ class TensorTable(Sequence[TensorSpec]):
 
     def __iter__(self) -> Iterator[TensorSpec]:
         return (self[i] for i in range(len(self)))
+
+    def sizes(self) -> list[int]:
+        """Return the bytes of every tensor, in order."""
+        return list(map(sub, self._end, self._begin))
 
     @property
     def dtypes(self) -> list[str]:

@@ -1,7 +1,139 @@
-"""layout: see the rows."""
+"""How the files of a checkpoint stand together."""
 
 from typing import Final
 
-from shardscope.engine.model.blocker import Code
+from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
+from shardscope.engine.model.exits import ExitCode
 
-TABLE: Final[tuple[Code, ...]] = ()
+_USE = (Blocks.CONVERT, Blocks.LOAD)
+
+TABLE: Final = (
+    Code(
+        "layout.empty",
+        Severity.INFO,
+        Stage.CLASSIFY,
+        "There is no file here.",
+        "Point shardscope at the folder that holds the checkpoint.",
+        "The walk found no regular file below the path.",
+        (Blocks.DECODE, *_USE),
+    ),
+    Code(
+        "layout.unknown",
+        Severity.WARNING,
+        Stage.CLASSIFY,
+        "None of the {count:count} file(s) here is of a layout that shardscope knows.",
+        "If this should be a checkpoint, report its structure (`shardscope inspect --json`); nothing is guessed from it.",
+        "No family recognised its names or first bytes. Unknown is an answer of its own, not a verdict on the files.",
+        (Blocks.DECODE, *_USE),
+    ),
+    Code(
+        "layout.ambiguous",
+        Severity.ERROR,
+        Stage.CLASSIFY,
+        "The files speak for {formats:word} alike, and nothing here decides between them.",
+        "Look at the evidence for each; move the files of one save into a folder of their own, or inspect a sub-folder.",
+        "Ambiguity fails closed: no format is picked, because picking the wrong one reads wrong weights without a word.",
+        (Blocks.DECODE, *_USE),
+        ExitCode.UNSUPPORTED,
+    ),
+    Code(
+        "layout.several_candidates",
+        Severity.ERROR,
+        Stage.CLASSIFY,
+        "{count:count} saves stand side by side here, such as {first:path} and {last:path}.",
+        "Inspect one of them: name its folder.",
+        "Several steps or models in one root are never merged and none is picked.",
+        (Blocks.DECODE, *_USE),
+        ExitCode.UNSUPPORTED,
+    ),
+    Code(
+        "layout.composite",
+        Severity.INFO,
+        Stage.CLASSIFY,
+        "The folder holds {count:count} parts of different kinds: {formats:word}.",
+        "Inspect a part on its own to see only it.",
+        "A trainer's output often holds a model, an adapter and distributed state side by side. Each is described.",
+        (),
+    ),
+    Code(
+        "layout.weight_sets",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{count:count} weight sets stand side by side: {sets:name}.",
+        "Say which one you mean when you convert or load; none is picked for you.",
+        "Variants, a single file beside shards, or two saves on top of each other. If it was not meant, one is left over.",
+        _USE,
+    ),
+    Code(
+        "layout.shard_gap",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{missing:count} of {total:count} numbered files of {pattern:path} are absent, first number {first:count}.",
+        "Fetch or copy the missing files from the same save.",
+        "The names declare how many files there are, and not all of them are here.",
+        _USE,
+    ),
+    Code(
+        "layout.totals_mixed",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "Files of {pattern:path} declare different totals: {totals:word}.",
+        "Two saves may be mixed: keep the files of one of them.",
+        "A re-save with another number of shards leaves the old files behind under names that look alike.",
+        _USE,
+    ),
+    Code(
+        "layout.shard_number",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{file:path} is numbered {number:count} of {total:count}, which no writer of this layout does.",
+        "Check where the file comes from; numbers run from 1 to the total, in equal width.",
+        "Zero-based, over-large, oddly written or unevenly padded numbers tell of another tool or of hand work.",
+        (),
+    ),
+    Code(
+        "layout.folder_as_file",
+        Severity.ERROR,
+        Stage.CLASSIFY,
+        "{file:path} is a folder where a file of that name belongs.",
+        "Rename the folder or put the file in its place.",
+        "Tools that open it as a file fail late and without a clear word.",
+        _USE + (Blocks.INSPECT,),
+    ),
+    Code(
+        "layout.config_missing",
+        Severity.INFO,
+        Stage.DESCRIBE,
+        "There is no config.json beside the weights in {folder:path}.",
+        "Copy the configuration of the model beside them before loading.",
+        "Weights alone do not say which architecture they belong to.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "adapter.base_model",
+        Severity.INFO,
+        Stage.DESCRIBE,
+        "This adapter changes a base model that is not part of this folder.",
+        "Have the exact base model at hand before loading.",
+        "An adapter holds only what was trained on top; without its base it is no model.",
+        (Blocks.CONVERT, Blocks.LOAD),
+    ),
+    Code(
+        "adapter.config_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{file:path} is named like an adapter, but there is no adapter_config.json beside it.",
+        "Copy adapter_config.json from the same save: rank, scaling and targets are only there.",
+        "Adapter tensors cannot be applied without their configuration.",
+        _USE,
+    ),
+    Code(
+        "adapter.weights_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{file:path} describes an adapter whose weights are not here.",
+        "Copy adapter_model.safetensors (or .bin) from the same save.",
+        "The configuration alone holds no tensor.",
+        _USE,
+    ),
+)

@@ -6,18 +6,28 @@ from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import limit_names
 
-TABLE: Final = tuple(
+TABLE: Final = (
+    *(
+        Code(
+            f"limit.{name}",
+            Severity.ERROR,
+            Stage.PARSE,
+            f"{{file:path}} reaches the limit {name} = {{limit:count}}: it needs {{found:count}}.",
+            f"Raise it for this run with --limit {name}=NUMBER if you expect a file like this; otherwise the file is not "
+            "what it seems.",
+            f"Inspection stops at a visible bound instead of guessing or running out of memory. This one is `{name}`; "
+            "the values in force are printed in the descriptor under `limits`.",
+            (Blocks.INSPECT, Blocks.DECODE, Blocks.CONVERT),
+            ExitCode.LIMIT,
+        )
+        for name in limit_names()
+    ),
     Code(
-        f"limit.{name}",
-        Severity.ERROR,
+        "findings.more",
+        Severity.INFO,
         Stage.PARSE,
-        f"{{file:path}} reaches the limit {name} = {{limit:count}}: it needs {{found:count}}.",
-        f"Raise it for this run with --limit {name}=NUMBER if you expect a file like this; otherwise the file is not "
-        "what it seems.",
-        f"Inspection stops at a visible bound instead of guessing or running out of memory. This one is `{name}`; the "
-        "values in force are printed in the descriptor under `limits`.",
-        (Blocks.INSPECT, Blocks.DECODE, Blocks.CONVERT),
-        ExitCode.LIMIT,
-    )
-    for name in limit_names()
+        "{count:count} more finding(s) of {word:word} about {file:path} are not listed.",
+        "Raise --limit findings=NUMBER to see them all.",
+        "Findings of one kind about one file are listed up to the limit `findings`; the rest is counted.",
+    ),
 )

@@ -1,0 +1,242 @@
+"""Put the descriptor together from what the rooms found."""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from shardscope.engine.classify import Verdict, capped
+from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.roles import role_of
+from shardscope.engine.model import schemas
+from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.descriptor import (
+    AdapterMatch,
+    Descriptor,
+    Digest,
+    FileRecord,
+    Planes,
+    PlaneState,
+    ProducerFact,
+    Source,
+    TensorsOverview,
+    Tool,
+    Trust,
+)
+from shardscope.engine.model.evidence import Basis, Classification, Confidence, Evidence, Status
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.resources import Estimate, Resources
+from shardscope.engine.model.source import Entry, Inventory, Kind
+from shardscope.engine.model.state import Presence, StatePart, StateScope
+from shardscope.engine.model.tensors import DTYPES, DTypeShare, TensorTable
+from shardscope.engine.model.text import exact_text
+from shardscope.engine.model.topology import Topology
+from shardscope.engine.version import __version__
+
+Described = Sequence[tuple[Claim, Facts]]
+
+_OPAQUE_SUFFIXES: Final = (
+    ".pt",
+    ".pth",
+    ".bin",
+    ".ckpt",
+    ".pkl",
+    ".pickle",
+    ".distcp",
+    ".metadata",
+    ".joblib",
+)
+_NOT_HASHED: Final = Digest(None, "not a regular file")
+_LARGEST: Final = 5
+
+
+def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
+    """Return blockers without repetitions, worst first, then by code and subject."""
+    unique = {(item.code, item.subject, item.message): item for item in blockers}
+    return tuple(
+        sorted(unique.values(), key=lambda b: (-b.severity.rank, b.code, b.subject or "", b.message))
+    )
+
+
+def descriptor(
+    *,
+    inventory: Inventory,
+    limits: Limits,
+    digest_mode: str,
+    digests: Mapping[bytes, Digest],
+    hf_cache: bool,
+    verdict: Verdict,
+    status: Status,
+    facts: Described,
+    tensors: TensorTable,
+    headers_read: int,
+    blockers: tuple[Blocker, ...],
+) -> Descriptor:
+    """Return the descriptor of one inspection."""
+    opaque = _opaque(inventory, facts)
+    return Descriptor(
+        schema=schemas.DESCRIPTOR,
+        tool=Tool("shardscope", __version__),
+        limits=limits,
+        planes=Planes(PlaneState.EXAMINED, PlaneState.NOT_EXAMINED, PlaneState.NOT_EXAMINED),
+        source=_source(inventory, digest_mode, digests, hf_cache, {entry.path for entry in opaque}),
+        classification=_classification(verdict, status, facts),
+        components=tuple(component for _, found in facts for component in found.components),
+        producer=_unique(fact for _, found in facts for fact in found.producer),
+        topology=next((found.topology for _, found in facts if found.topology.meshes), Topology()),
+        state_scope=_state(facts),
+        tensors=_tensors(tensors, headers_read, len(opaque)),
+        trust=_trust(inventory, facts, opaque),
+        resources=_resources(inventory, facts, tensors),
+        adapter=AdapterMatch("none"),
+        blockers=blockers,
+    )
+
+
+def _unique(facts: Iterable[ProducerFact]) -> tuple[ProducerFact, ...]:
+    return tuple(dict.fromkeys(facts))
+
+
+def _opaque(inventory: Inventory, facts: Described) -> list[Entry]:
+    """Return the files whose content is not examined: those that formats name, and those named like pickles."""
+    named = {entry.path for _, found in facts for entry in found.opaque}
+    return [
+        entry
+        for entry in inventory.files
+        if entry.path in named or (entry.name.casefold().endswith(_OPAQUE_SUFFIXES))
+    ]
+
+
+def _source(
+    inventory: Inventory,
+    digest_mode: str,
+    digests: Mapping[bytes, Digest],
+    hf_cache: bool,
+    opaque: set[bytes],
+) -> Source:
+    files = inventory.files
+    return Source(
+        kind="file" if inventory.root_is_file else "folder",
+        files=len(files),
+        folders=sum(entry.kind is Kind.DIRECTORY for entry in inventory.entries),
+        bytes=sum(entry.size for entry in files),
+        allocated_bytes=sum(entry.allocated for entry in files),
+        digest_mode=digest_mode,
+        hf_cache=hf_cache,
+        entries=tuple(
+            FileRecord(
+                *exact_text(entry.path),
+                kind=entry.kind.value,
+                role=role_of(entry.name) if entry.kind is Kind.FILE else entry.kind.value,
+                size=entry.size if entry.kind is Kind.FILE else 0,
+                allocated=entry.allocated if entry.kind is Kind.FILE else 0,
+                links=entry.links,
+                opaque=entry.path in opaque,
+                digest=digests.get(entry.path, _NOT_HASHED),
+            )
+            for entry in inventory.entries
+        ),
+    )
+
+
+def _classification(verdict: Verdict, status: Status, facts: Described) -> Classification:
+    evidence: list[Evidence] = []
+    confidences = []
+    for claim, found in facts:
+        both = (*claim.evidence, *found.evidence)
+        evidence += both
+        confidences.append(capped(found.confidence, both))
+    lowest = min(confidences, key=lambda value: value.rank, default=Confidence.NONE)
+    return Classification(verdict.format, status, lowest, tuple(evidence), verdict.alternatives)
+
+
+def _state(facts: Described) -> StateScope:
+    """Return the scope of the whole: for each part, what says most (present, opaque, unknown, absent)."""
+    scopes = [found.state for _, found in facts]
+    if not scopes:
+        return StateScope()
+    order = (Presence.PRESENT, Presence.OPAQUE, Presence.UNKNOWN, Presence.ABSENT)
+
+    def strongest(part: str) -> StatePart:
+        parts: list[StatePart] = [getattr(scope, part) for scope in scopes]
+        return min(parts, key=lambda item: order.index(item.presence))
+
+    return StateScope(**{part: strongest(part) for part in StateScope.__struct_fields__})
+
+
+def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverview:
+    if not headers_read:
+        return TensorsOverview(
+            count=None if opaque else 0, elements=None, logical_bytes=None, files_opaque=opaque
+        )
+    sizes = table.sizes()
+    shapes = [math.prod(shape) for shape in table.shapes]
+    names = table.dtypes
+    counts: Counter[int] = Counter()
+    elements: Counter[int] = Counter()
+    for (dtype, shape), count in Counter(
+        zip(table.column("dtype"), table.column("shape"), strict=True)
+    ).items():
+        counts[dtype] += count
+        elements[dtype] += count * shapes[shape]
+    size_of: Counter[int] = Counter()
+    unknown = {number for number, name in enumerate(names) if name not in DTYPES}
+    for number, name in enumerate(names):
+        if number not in unknown:
+            size_of[number] = elements[number] * DTYPES[name].bits // 8
+    if unknown:
+        for number, size in zip(table.column("dtype"), sizes, strict=True):
+            if number in unknown:
+                size_of[number] += size
+    shares = [
+        DTypeShare(names[n], counts[n], None if n in unknown else elements[n], size_of[n]) for n in counts
+    ]
+    least = min(heapq.nlargest(_LARGEST, set(sizes)), default=0)
+    largest = sorted((row for row, size in enumerate(sizes) if size >= least), key=lambda row: -sizes[row])
+    return TensorsOverview(
+        count=len(table),
+        elements=None if unknown else sum(elements.values()),
+        logical_bytes=sum(sizes),
+        dtypes=tuple(sorted(shares, key=lambda share: (-share.bytes, share.dtype))),
+        largest=tuple(table[row] for row in largest[:_LARGEST]),
+        files_examined=headers_read,
+        files_opaque=opaque,
+    )
+
+
+def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:
+    requirement = (
+        f"{len(opaque):,} file(s) stay opaque until they are decoded, which must be asked for each time."
+        if opaque
+        else "Nothing here needs more than the safe plane."
+    )
+    return Trust(
+        opaque_files=tuple(entry.text for entry in opaque),
+        code_files=tuple(entry.text for entry in inventory.files if role_of(entry.name) == "code"),
+        code_references=tuple(reference for _, found in facts for reference in found.code_references),
+        requirement=requirement,
+    )
+
+
+def _resources(inventory: Inventory, facts: Described, table: TensorTable) -> Resources:
+    source = sum(entry.size for entry in inventory.files)
+    weights = [found.weight_bytes for _, found in facts]
+    known = [size for size in weights if size is not None]
+    logical = sum(known) if weights and len(known) == len(weights) else None
+    why = "some tensors are opaque or missing" if known else "no tensor is known without decoding"
+    not_planned = Estimate(None, Basis.UNKNOWN, "a conversion plan computes it; none was made")
+    headers = 8 + sum(map(len, table.names)) + 100 * len(table)
+    return Resources(
+        source_bytes=Estimate(source, Basis.OBSERVED, "sizes of the regular files"),
+        logical_bytes=Estimate(logical, Basis.DERIVED, "shapes times element sizes of the weights")
+        if logical is not None
+        else Estimate(None, Basis.UNKNOWN, why),
+        output_bytes=Estimate(
+            logical + headers, Basis.DERIVED, "an estimate: weights as they are stored, with headers"
+        )
+        if logical is not None
+        else Estimate(None, Basis.UNKNOWN, why),
+        temporary_bytes=not_planned,
+        peak_ram_bytes=not_planned,
+    )

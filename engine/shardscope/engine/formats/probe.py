@@ -1,0 +1,190 @@
+"""The one way in which formats touch files: bounded, remembered, reported.
+
+Whatever goes wrong with one file becomes a blocker about that file and the answer `None`, so that one bad file
+never hides what the others say.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from shardscope.engine.formats.folder import Folder, folder_of
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
+from shardscope.engine.model.facts import JsonDocument, Nature, SafetensorsHeader, Sniff, TorchArchive
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.progress import OnProgress, Progress, check
+from shardscope.engine.model.source import Entry, Inventory, Reader
+from shardscope.engine.model.tensors import TensorTable
+from shardscope.engine.model.text import path_text
+from shardscope.engine.parse import json as json_parser
+from shardscope.engine.parse import safetensors
+from shardscope.engine.parse import sniff as sniffer
+from shardscope.engine.source.source import Source
+
+T = TypeVar("T")
+
+HEAD_BYTES = 4096
+"""How much of a file is looked at to tell what it is."""
+
+
+class Probe:
+    """One inspection's access to the files of the inventory, and the place where its findings gather."""
+
+    def __init__(
+        self,
+        source: Source,
+        inventory: Inventory,
+        limits: Limits,
+        cancel: threading.Event | None = None,
+        progress: OnProgress | None = None,
+    ) -> None:
+        self.inventory = inventory
+        self.limits = limits
+        self.tensors = TensorTable()
+        self.blockers: list[Blocker] = []
+        self.read_whole: set[bytes] = set()
+        """Files of which every byte was read (JSON, trackers): hashing them costs nothing more."""
+        self.headers_read = 0
+        self._source = source
+        self._cancel = cancel
+        self._progress = progress
+        self._header_bytes = 0
+        self._folders: dict[bytes, Folder] = {}
+        self._sniffs: dict[bytes, Sniff | None] = {}
+        self._documents: dict[bytes, JsonDocument | None] = {}
+        self._texts: dict[bytes, str | None] = {}
+        self._archives: dict[bytes, TorchArchive | None] = {}
+
+    def folder(self, path: bytes) -> Folder:
+        """Return the folder at `path` (empty: the root) with all its files."""
+        if path not in self._folders:
+            self._folders[path] = folder_of(self.inventory, path)
+        return self._folders[path]
+
+    def report(self, code: str, subject: Entry | str | None = None, **params: int | str | None) -> None:
+        """Add a blocker about `subject`."""
+        self.note(Finding(code, params), subject)
+
+    def note(self, finding: Finding, subject: Entry | str | None = None) -> None:
+        """Add a finding as a blocker about `subject`."""
+        self.blockers.append(
+            blocker(finding, path_text(subject.path) if isinstance(subject, Entry) else subject)
+        )
+
+    def checkpoint(self, stage: str, done: int, total: int, subject: Entry | None = None) -> None:
+        """Say how far the work is, and stop here if it was cancelled."""
+        check(self._cancel)
+        if self._progress is not None:
+            self._progress(Progress(stage, done, total, "files", subject.text if subject else None))
+
+    def sniff(self, entry: Entry) -> Sniff | None:
+        """Return what the file is by its first bytes; None where it cannot be read."""
+        return self._remember(self._sniffs, entry, _sniff)
+
+    def json(self, entry: Entry) -> JsonDocument | None:
+        """Return the file as a bounded JSON document; None where it is none."""
+
+        def read(reader: Reader) -> JsonDocument:
+            try:
+                document = json_parser.read_json(reader, self.limits)
+            except Fault as fault:
+                raise _explained(fault, reader, Nature.JSON) from None
+            self.read_whole.add(entry.path)
+            return document
+
+        return self._remember(self._documents, entry, read)
+
+    def text(self, entry: Entry, limit: int = HEAD_BYTES) -> str | None:
+        """Return a small text file (a tracker such as `latest`), at most `limit` bytes of it, undecodable bytes replaced."""
+
+        def read(reader: Reader) -> str:
+            data = reader.pread(0, limit)
+            if len(data) == reader.size:
+                self.read_whole.add(entry.path)
+            return data.decode("utf-8", "backslashreplace")
+
+        return self._remember(self._texts, entry, read)
+
+    def expect(self, entry: Entry, *expected: Nature) -> None:
+        """Report the file for what it is, where its first bytes say that it is none of `expected`."""
+        found = self.sniff(entry)
+        if found is not None and (finding := sniffer.check_expected(found, set(expected), entry.size)):
+            self.note(finding, entry)
+
+    def archive(self, entry: Entry) -> TorchArchive | None:
+        """Return the record names of a torch.save zip; no record is read but its version and byte order."""
+
+        def read(reader: Reader) -> TorchArchive:
+            from shardscope.engine.parse import torch_archive
+            from shardscope.engine.parse import zip as zip_parser
+
+            directory = zip_parser.read_directory(reader, self.limits)
+            archive = torch_archive.describe(reader, directory, self.limits)
+            for finding in (*directory.notes, *archive.notes):
+                self.note(finding, entry)
+            return archive
+
+        return self._remember(self._archives, entry, read)
+
+    def header(self, entry: Entry) -> SafetensorsHeader | None:
+        """Return a safetensors header; None where there is none. Not remembered: a million tensors would not fit."""
+
+        def read(reader: Reader) -> SafetensorsHeader:
+            try:
+                header = safetensors.read_header(reader, self.limits)
+            except Fault as fault:
+                raise _explained(fault, reader, Nature.SAFETENSORS) from None
+            self._header_bytes += header.header_bytes
+            self._within("header_bytes_total", self._header_bytes)
+            self._within("tensors", len(self.tensors) + len(header.names))
+            return header
+
+        header = self._guarded(entry, read)
+        if header is not None:
+            self.headers_read += 1
+            for finding in header.notes:
+                self.note(finding, entry)
+        return header
+
+    def peek_header(self, entry: Entry) -> SafetensorsHeader | None:
+        """Return a header for a recogniser: what is wrong with it is left for `header` to report."""
+        try:
+            with self._source.open(entry) as reader:
+                return safetensors.read_header(reader, self.limits)
+        except Fault:
+            return None
+
+    def catalogue(self, entry: Entry, header: SafetensorsHeader) -> None:
+        """Add a file's tensors to the table."""
+        self.tensors.extend(entry.text, header)
+
+    def _within(self, limit: str, found: int) -> None:
+        bound: int = getattr(self.limits, limit)
+        if found > bound:
+            raise Fault(f"limit.{limit}", limit=bound, found=found)
+
+    def _remember(self, memory: dict[bytes, T | None], entry: Entry, read: Callable[[Reader], T]) -> T | None:
+        if entry.path not in memory:
+            memory[entry.path] = self._guarded(entry, read)
+        return memory[entry.path]
+
+    def _guarded(self, entry: Entry, read: Callable[[Reader], T]) -> T | None:
+        check(self._cancel)
+        try:
+            with self._source.open(entry) as reader:
+                return read(reader)
+        except Fault as fault:
+            self.note(fault.finding, entry)
+            return None
+
+
+def _sniff(reader: Reader) -> Sniff:
+    return sniffer.sniff(reader.pread(0, HEAD_BYTES), reader.size)
+
+
+def _explained(fault: Fault, reader: Reader, expected: Nature) -> Fault:
+    """Return the fault that names the file for what it is, where its bytes tell; otherwise `fault` itself."""
+    if fault.finding.code.startswith(("limit.", "source.")):
+        return fault
+    finding = sniffer.check_expected(_sniff(reader), expected, reader.size)
+    return Fault(finding.code, **finding.params) if finding else fault

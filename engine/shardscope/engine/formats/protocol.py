@@ -1,0 +1,62 @@
+"""The protocol of every checkpoint family: recognise a folder, then describe it.
+
+A format is a module that holds one object with a `name`, a `recognise` and a `describe`. `recognise` looks at names and
+at as few bytes as it needs to say what it sees; `describe` reads what it needs to list tensors, topology and state. All
+contact with files goes through the `Probe`, which bounds, remembers and reports every read.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from shardscope.engine.formats.folder import Folder
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.model.descriptor import Component, ProducerFact
+from shardscope.engine.model.evidence import Alternative, Confidence, Evidence
+from shardscope.engine.model.source import Entry
+from shardscope.engine.model.state import StateScope
+from shardscope.engine.model.topology import Topology
+
+
+class Claim(Struct, frozen=True):
+    """A format says: these files are mine, and here is why."""
+
+    format: str
+    folder: bytes
+    files: tuple[Entry, ...]
+    confidence: Confidence
+    evidence: tuple[Evidence, ...]
+
+
+class Facts(Struct, frozen=True):
+    """What a format found out about its claim. Tensors and blockers went to the probe on the way."""
+
+    confidence: Confidence
+    """The confidence after looking closer: higher where headers and index agree, lower where they do not."""
+    evidence: tuple[Evidence, ...] = ()
+    components: tuple[Component, ...] = ()
+    producer: tuple[ProducerFact, ...] = ()
+    topology: Topology = Topology()
+    state: StateScope = StateScope()
+    opaque: tuple[Entry, ...] = ()
+    """Files whose content is not examined in the safe plane."""
+    code_references: tuple[str, ...] = ()
+    weight_bytes: int | None = None
+    """Bytes of the model weights as full tensors; null where they cannot be known without decoding."""
+
+
+class Format(Protocol):
+    """One checkpoint family."""
+
+    name: str
+    """The name that the descriptor uses."""
+    general: bool
+    """A general format looks only at what the specific ones left."""
+
+    def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
+        """Return a claim, or why this format was considered and rejected, or None where nothing hints at it."""
+        ...
+
+    def describe(self, probe: Probe, claim: Claim) -> Facts:
+        """Read what the claim's files tell in the safe plane."""
+        ...

@@ -1,0 +1,70 @@
+"""Any other file of torch.save: recognised by its container, whatever its name; opaque in the safe plane.
+
+The zip container and its records are those of `torch/csrc` (`inline_container`), the stream from before 1.6 starts with the
+magic number of `torch/serialization.py`.
+"""
+
+from typing import Final
+
+from shardscope.engine.formats.folder import Folder
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.scope import scope_of
+from shardscope.engine.formats.torch_files import PICKLED, containers, report_opaque
+from shardscope.engine.model.descriptor import Component
+from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.facts import Nature
+from shardscope.engine.model.state import Presence, StatePart
+
+SUFFIXES: Final = ("pt", "pth", "bin", "ckpt", "pkl", "pickle", "tar")
+
+
+class TorchSave:
+    """The family `torch_save`."""
+
+    name = "torch_save"
+    general = True
+
+    def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
+        """Claim the files that are left and named like torch files, or a single file that is one by its first bytes."""
+        files = folder.with_suffix(*SUFFIXES)
+        if not files and probe.inventory.root_is_file:
+            files = [e for e in folder.files.values() if (s := probe.sniff(e)) and s.nature in PICKLED]
+        if not files:
+            return None
+        sniffed = [probe.sniff(entry) for entry in files]
+        if all(sniff is not None and sniff.nature is Nature.UNKNOWN for sniff in sniffed):
+            reason = f"{len(files):,} file(s) have its suffix, none starts like a torch file"
+            return Alternative(self.name, reason)
+        says = f"{len(files):,} file(s) named like torch files"
+        evidence = Evidence(EvidenceKind.NAME, files[0].text, says, Basis.INFERRED)
+        return Claim(self.name, folder.path, tuple(files), Confidence.LOW, (evidence,))
+
+    def describe(self, probe: Probe, claim: Claim) -> Facts:
+        """Look at the containers; nothing in them is interpreted."""
+        found = containers(probe, claim.files)
+        opaque = (*found.torch, *found.pickles)
+        report_opaque(probe, opaque)
+        says = f"{len(opaque):,} pickle-backed file(s)"
+        state = StatePart(Presence.OPAQUE if opaque else Presence.UNKNOWN, Basis.OBSERVED, says)
+        confidence = Confidence.MEDIUM if found.torch and not found.other else Confidence.LOW
+        return Facts(
+            confidence=confidence,
+            evidence=found.evidence,
+            components=tuple(
+                Component(
+                    kind="torch file",
+                    name=entry.text,
+                    format=self.name,
+                    files=(entry.text,),
+                    bytes=entry.size,
+                    note="opaque: not examined in the safe plane",
+                )
+                for entry in opaque
+            ),
+            state=scope_of(probe.folder(claim.folder).files.values(), state),
+            opaque=opaque,
+        )
+
+
+TORCH_SAVE: Final = TorchSave()

@@ -1,0 +1,188 @@
+"""Inspection, the first of the six steps: what a checkpoint is, without a byte of it being executed.
+
+`inspect` walks, classifies, describes, hashes and looks again for changes; `with_digests` adds the digests later, for a
+screen that shows everything else first.
+"""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from shardscope.engine import assemble
+from shardscope.engine.classify import Verdict, format_named, weigh
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.formats.survey import survey
+from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity, blocker
+from shardscope.engine.model.codes import CODES
+from shardscope.engine.model.descriptor import Descriptor, Digest
+from shardscope.engine.model.evidence import Status
+from shardscope.engine.model.exits import ExitCode, most_specific
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.progress import OnProgress
+from shardscope.engine.model.source import Entry, Inventory
+from shardscope.engine.model.tensors import TensorTable
+from shardscope.engine.model.text import path_text
+from shardscope.engine.source.digest import choose
+from shardscope.engine.source.source import Source
+
+DigestMode = Literal["auto", "all", "none"]
+
+
+class Inspection:
+    """What one inspection found, and what a screen needs to go on from there."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        hf_cache: bool,
+        descriptor: Descriptor,
+        tensors: TensorTable,
+        inventory: Inventory,
+        read_whole: frozenset[bytes],
+    ) -> None:
+        self.path = path
+        """As it was given."""
+        self.hf_cache = hf_cache
+        self.descriptor = descriptor
+        self.tensors = tensors
+        self.inventory = inventory
+        self.read_whole = read_whole
+        """Files of which every byte was read."""
+
+    def exit_code(self, fail_on: Severity | None = None) -> ExitCode:
+        """Return how a process that made this inspection ends."""
+        return exit_code(self.descriptor.blockers, fail_on)
+
+
+def exit_code(blockers: Sequence[Blocker], fail_on: Severity | None = None) -> ExitCode:
+    """Return the exit code that some blockers call for.
+
+    A blocker that blocks inspection gives its own code, or 1; so does any at or above `fail_on`. A layout that is
+    ambiguous gives 8 although every fact about it was read.
+    """
+    codes = []
+    for item in blockers:
+        specific = CODES[item.code].exit
+        if specific is not None and item.severity is Severity.ERROR:
+            codes.append(specific)
+        elif Blocks.INSPECT in item.blocks or (fail_on is not None and item.severity.rank >= fail_on.rank):
+            codes.append(ExitCode.BLOCKED)
+    return most_specific(codes)
+
+
+def inspect(
+    path: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    digest: DigestMode = "auto",
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Inspection:
+    """Return what the file or folder at `path` is, as far as the safe plane can tell.
+
+    `digest` says which files to hash: `auto` all of them up to `Limits.digest_bytes` in total and otherwise those that
+    are read whole anyway, `all`, or `none` (headers only). `hf_cache` admits the links of a Hugging Face cache snapshot.
+
+    Raises `Fault` where nothing at all can be examined (`source.missing`, ...), `Cancelled` once `cancel` is set.
+    """
+    limits = limits or Limits()
+    with Source(path, limits=limits, hf_cache=hf_cache) as source:
+        inventory = source.walk(cancel=cancel, progress=progress)
+        probe = Probe(source, inventory, limits, cancel, progress)
+        verdict = weigh(probe)
+        facts = [(claim, format_named(claim.format).describe(probe, claim)) for claim in verdict.claims]
+        survey(probe, {entry.path for claim in verdict.claims for entry in claim.files})
+        digests, unhashed = _digests(source, inventory, probe.read_whole, digest, limits, cancel, progress)
+        changes = source.recheck(inventory, cancel=cancel)
+    blockers = assemble.ordered([*inventory.blockers, *probe.blockers, *unhashed, *changes])
+    descriptor = assemble.descriptor(
+        inventory=inventory,
+        limits=limits,
+        digest_mode=digest,
+        digests=digests,
+        hf_cache=hf_cache,
+        verdict=verdict,
+        status=_status(verdict, blockers),
+        facts=facts,
+        tensors=probe.tensors,
+        headers_read=probe.headers_read,
+        blockers=blockers,
+    )
+    return Inspection(path, hf_cache, descriptor, probe.tensors, inventory, frozenset(probe.read_whole))
+
+
+def with_digests(
+    inspection: Inspection,
+    mode: DigestMode = "auto",
+    *,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Inspection:
+    """Return `inspection` with digests: the pass that a screen runs after every other fact is shown.
+
+    A file that is no longer what the walk saw becomes a blocker. Raises `Fault` where the root is gone, `Cancelled`
+    once `cancel` is set.
+    """
+    descriptor = inspection.descriptor
+    inventory = inspection.inventory
+    with Source(inspection.path, limits=descriptor.limits, hf_cache=inspection.hf_cache) as source:
+        digests, unhashed = _digests(
+            source, inventory, inspection.read_whole, mode, descriptor.limits, cancel, progress
+        )
+    entries = tuple(
+        msgspec.structs.replace(record, digest=digests.get(entry.path, record.digest))
+        for record, entry in zip(descriptor.source.entries, inventory.entries, strict=True)
+    )
+    source_record = msgspec.structs.replace(descriptor.source, digest_mode=mode, entries=entries)
+    return Inspection(
+        inspection.path,
+        inspection.hf_cache,
+        msgspec.structs.replace(
+            descriptor,
+            source=source_record,
+            blockers=assemble.ordered([*descriptor.blockers, *unhashed]),
+        ),
+        inspection.tensors,
+        inventory,
+        inspection.read_whole,
+    )
+
+
+def _digests(
+    source: Source,
+    inventory: Inventory,
+    read_whole: set[bytes] | frozenset[bytes],
+    mode: DigestMode,
+    limits: Limits,
+    cancel: threading.Event | None,
+    progress: OnProgress | None,
+) -> tuple[Mapping[bytes, Digest], list[Blocker]]:
+    """Return for every file its digest or the reason why it has none, and what stood in the way."""
+    chosen = choose(inventory.files, mode, limits.digest_bytes, read_whole)
+    wanted = [entry for entry in inventory.files if chosen[entry.path].hashed]
+    faults: dict[bytes, Blocker] = {}
+
+    def on_fault(entry: Entry, fault: Fault) -> None:
+        faults[entry.path] = blocker(fault.finding, path_text(entry.path))
+
+    hashes = source.digests(wanted, cancel=cancel, progress=progress, on_fault=on_fault)
+    digests = {
+        path: Digest(hashes.get(path), "it could not be read" if path in faults else choice.reason)
+        for path, choice in chosen.items()
+    }
+    return digests, list(faults.values())
+
+
+def _status(verdict: Verdict, blockers: Sequence[Blocker]) -> Status:
+    if any(Blocks.INSPECT in item.blocks for item in blockers):
+        return Status.REFUSED
+    match verdict.format:
+        case "ambiguous":
+            return Status.AMBIGUOUS
+        case "unknown" | "empty":
+            return Status.UNKNOWN
+    return Status.CONDITIONAL
