@@ -65,7 +65,7 @@ class PeftAdapter:
         confidence = Confidence.LOW
         if reading.recognised and tensors:
             confidence = Confidence.HIGH
-        elif reading.recognised and found.torch or tensors:
+        elif tensors or (reading.recognised and found.torch):
             confidence = Confidence.MEDIUM
         return Facts(
             confidence=confidence,

@@ -98,7 +98,7 @@ TABLE: Final = (
         "{file:path} is a folder where a file of that name belongs.",
         "Rename the folder or put the file in its place.",
         "Tools that open it as a file fail late and without a clear word.",
-        _USE + (Blocks.INSPECT,),
+        (Blocks.INSPECT, *_USE),
     ),
     Code(
         "layout.config_missing",
