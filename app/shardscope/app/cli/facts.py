@@ -154,7 +154,10 @@ def _producer(descriptor: Descriptor) -> Text:
 
 def _components(descriptor: Descriptor) -> Text:
     return Text("\n").join(
-        Text.assemble(f"{part.kind} {part.name}", (f"  {size(part.bytes)}", QUIET))
+        Text.assemble(
+            part.kind if part.name in ("", part.kind) else f"{part.kind} {part.name}",
+            (f"  {size(part.bytes)}", QUIET),
+        )
         for part in descriptor.components
     )
 

@@ -65,27 +65,30 @@ def render(
         markup=False,
         emoji=False,
     )
-    for part in _parts(descriptor, path, host, everything):
-        console.print(part, soft_wrap=False)
+    for part in _parts(descriptor, path, host, console.width, everything):
+        console.print(part)
+    for line in _next_steps(descriptor, path):  # a command that is broken into lines cannot be copied
+        console.print(line, soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
 
 
 def _parts(
-    descriptor: Descriptor, path: str, host: Host | None, everything: bool
+    descriptor: Descriptor, path: str, host: Host | None, width: int, everything: bool
 ) -> Iterator[RenderableType]:
-    yield _answer(descriptor, path)
+    yield _answer(descriptor, path, width)
     yield Text()
     yield Padding(_rows(facts(descriptor, host)), (0, 0, 0, 2))
     yield from _blockers(descriptor.blockers, everything)
     yield from _evidence(descriptor, everything)
     yield from _alternatives(descriptor)
-    yield from _next_steps(descriptor, path)
 
 
-def _answer(descriptor: Descriptor, path: str) -> RenderableType:
+def _answer(descriptor: Descriptor, path: str, width: int) -> RenderableType:
     seen = descriptor.classification
     title = Text(FORMAT_TITLES.get(seen.format, seen.format), style="bold")
-    where = Text(display_name(path, 40), style="dim")
+    room = width - title.cell_len - 2
+    shown = display_name(path)
+    where = Text(shown if len(shown) <= room else f"…{shown[len(shown) - max(room, 8) + 1 :]}", "dim")
     first = Table.grid(expand=True, padding=(0, 2))
     first.add_column(ratio=1)
     first.add_column(justify="right", no_wrap=True)
@@ -176,19 +179,14 @@ def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:
     yield Padding(_rows(rows), (0, 0, 0, 2))
 
 
-def _next_steps(descriptor: Descriptor, path: str) -> Iterator[RenderableType]:
+def _next_steps(descriptor: Descriptor, path: str) -> Iterator[Text]:
     word = quoted(f"./{path}" if path.startswith("-") else path)
-    steps = []
+    steps = [("look around", f"shardscope {word}"), ("every fact", f"shardscope inspect {word} --json")]
+    if descriptor.tensors.count:
+        steps.insert(0, ("each tensor", f"shardscope tensors {word}"))
     worst = max(descriptor.blockers, key=lambda item: item.severity.rank, default=None)
     if worst is not None:
-        steps.append((f"shardscope explain {worst.code}", "what it means"))
-    if descriptor.tensors.count:
-        steps.append((f"shardscope tensors {word}", "each tensor"))
-    steps.append((f"shardscope {word}", "look around"))
-    steps.append((f"shardscope inspect {word} --json", "every fact, for a program"))
-    room = max((len(line) for line, _ in steps if len(line) <= 52), default=0)
+        steps.insert(0, ("what it means", f"shardscope explain {worst.code}"))
     yield _heading("Next")
-    for line, purpose in steps:
-        yield Padding(
-            Text(overflow="fold").append(f"{line:<{room}}").append(f"  {purpose}", "dim"), (0, 0, 0, 2)
-        )
+    for purpose, line in steps:
+        yield Text(f"  {purpose:<13}  ", "dim").append(line, "not dim")

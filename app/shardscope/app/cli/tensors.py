@@ -2,8 +2,9 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
 if TYPE_CHECKING:
-    from shardscope.engine.model.tensors import TensorSpec, TensorTable
+    from shardscope.engine.model.tensors import TensorTable
 
 CHUNK = 2_000
 """Rows written at once: large enough to be quick, small enough that a million tensors cost no memory here."""
@@ -108,8 +109,9 @@ def chosen(table: "TensorTable", patterns: Sequence[str], sort: str | None) -> S
     """Return the rows of `table` whose name matches any pattern (all, without patterns), in the order asked for."""
     rows: Sequence[int] = range(len(table))
     if patterns:
-        names = table.names
-        rows = [row for row in rows if any(fnmatchcase(names[row], pattern) for pattern in patterns)]
+        # One expression for all of them: fnmatchcase for each name takes nine times as long.
+        matches = re.compile("|".join(map(translate, patterns))).match
+        rows = [row for row, name in enumerate(table.names) if matches(name)]
     if sort == "name":
         rows = sorted(rows, key=table.names.__getitem__)
     elif sort == "bytes":
@@ -137,22 +139,25 @@ def json_parts(table: "TensorTable", rows: Sequence[int], opaque: int) -> Iterat
 def csv_parts(table: "TensorTable", rows: Sequence[int]) -> Iterator[str]:
     """Yield CSV (RFC 4180 but for plain line feeds) piece by piece, every cell harmless to terminals and spreadsheets."""
     yield ",".join(COLUMNS) + "\n"
+    dtypes = [_cell(dtype) for dtype in table.dtypes]
+    shapes = ["x".join(map(str, shape)) for shape in table.shapes]
+    files = [_cell(file) for file in table.files]
+    names, begins, ends = table.names, table.column("begin"), table.column("end")
+    dtype_of, shape_of, file_of = table.column("dtype"), table.column("shape"), table.column("file")
     for part in _chunks(rows):
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        for spec in (table[row] for row in part):
-            shape = "x".join(map(str, spec.shape))
-            writer.writerow(
-                (
-                    _cell(spec.name),
-                    _cell(spec.dtype),
-                    shape,
-                    spec.bytes,
-                    _cell(spec.file),
-                    spec.begin,
-                    spec.end,
-                )
+        csv.writer(text, lineterminator="\n").writerows(
+            (
+                _cell(names[row]),
+                dtypes[dtype_of[row]],
+                shapes[shape_of[row]],
+                ends[row] - begins[row],
+                files[file_of[row]],
+                begins[row],
+                ends[row],
             )
+            for row in part
+        )
         yield text.getvalue()
 
 
@@ -171,17 +176,18 @@ def text_parts(table: "TensorTable", rows: Sequence[int]) -> Iterator[str]:
     name_width = min(NAME_WIDTH, max(_cells(table.names[row]) for row in rows)) if several else 0
     heading = f"{'size':>10}  {'dtype':<{dtype_width}}  {'shape':<{shape_width}}  {'name':<{name_width}}"
     yield (f"{heading}  file" if several else heading.rstrip()) + "\n"
-    shape_of = table.column("shape")
+    dtypes = [_padded(dtype, dtype_width) for dtype in dtypes]
+    shapes = [f"{shape:<{shape_width}}" for shape in shapes]
+    names, files, begins, ends = table.names, table.files, table.column("begin"), table.column("end")
+    dtype_of, shape_of, file_of = table.column("dtype"), table.column("shape"), table.column("file")
     for part in _chunks(rows):
         lines = []
         for row in part:
-            spec: TensorSpec = table[row]
-            name = display_name(spec.name)
-            line = (
-                f"{size(spec.bytes):>10}  {_padded(display_name(spec.dtype, 24), dtype_width)}  "
-                f"{shapes[shape_of[row]]:<{shape_width}}  "
+            name = display_name(names[row])
+            last = f"{_padded(name, name_width)}  {files[file_of[row]]}" if several else name
+            lines.append(
+                f"{size(ends[row] - begins[row]):>10}  {dtypes[dtype_of[row]]}  {shapes[shape_of[row]]}  {last}\n"
             )
-            lines.append(line + (f"{_padded(name, name_width)}  {spec.file}" if several else name) + "\n")
         yield "".join(lines)
 
 
