@@ -9,7 +9,7 @@ TABLE: Final[tuple[Code, ...]] = (
     Code(
         code="internal.error",
         severity=Severity.ERROR,
-        stage=Stage.DESCRIBE,
+        stage=Stage.COMMAND,
         message="shardscope itself failed while {doing:word}: {kind:word}.",
         remedy="Nothing was written. Look at the parts that are shown with care, and tell the makers of shardscope this code and "
         "sentence together with what was looked at.",

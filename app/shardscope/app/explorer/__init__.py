@@ -1,0 +1,27 @@
+"""The explorer: `shardscope [PATH]` on a terminal."""
+
+from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.limits import Limits
+
+
+def run(
+    path: str | None,
+    *,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    mouse: bool = True,
+    theme: str | None = None,
+) -> int:
+    """Run the explorer on `path`, or ask for one, until the person leaves; return the exit code of the process.
+
+    The caller makes sure that there is a terminal. `mouse=False` leaves the mouse to the terminal, so that it can select text.
+    `theme` is the name of a theme; None chooses by what the terminal can draw.
+    """
+    from shardscope.app.explorer.app import Explorer
+    from shardscope.app.explorer.engine import ENGINE
+
+    explorer = Explorer(path, ENGINE, limits=limits, hf_cache=hf_cache, theme=theme)
+    code = explorer.run(mouse=mouse)
+    if code is not None:
+        return int(code)
+    return explorer.return_code or int(ExitCode.OK)

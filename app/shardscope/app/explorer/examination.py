@@ -1,0 +1,221 @@
+"""What the Explore screen does in the background: looking, hashing, reading a preview, each in a thread.
+
+The workers only post messages. The handlers here own every change of state and ask the screen to draw; what the engine
+cannot foresee leaves its worker as an error, and the application shows it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from threading import Event
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.reactive import var
+from textual.screen import Screen
+from textual.worker import get_current_worker
+
+from shardscope.app.explorer import messages, workers
+from shardscope.app.explorer.engine import Engine
+from shardscope.app.explorer.notice import Notice
+from shardscope.app.explorer.panels import Found
+from shardscope.app.explorer.status import digests_at_rest, digests_running
+from shardscope.app.explorer.target import Target
+from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.codes import CODES
+from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.progress import Progress
+
+if TYPE_CHECKING:
+    from shardscope.engine.inspection import DigestMode
+    from shardscope.widgets.file_tree import InventoryTree, Marks
+
+
+class State(StrEnum):
+    """How far the looking has come; `-loading` and so on is a class of the screen."""
+
+    LOADING = "loading"
+    READY = "ready"
+    STOPPED = "stopped"
+    """By the person, before anything could be said."""
+    FAILED = "failed"
+    """On a fault of the source, or on an error of our own."""
+
+
+class Examination(Screen[None]):
+    """A screen about one checkpoint, without its looks."""
+
+    state: var[State] = var(State.LOADING, bindings=True)
+
+    def __init__(self, target: Target, engine: Engine) -> None:
+        super().__init__()
+        self.target = target
+        self.engine = engine
+        self.found: Found | None = None
+        """What is known; None until the state is ready."""
+        self.progress: Progress | None = None
+        """The last report of the inspection."""
+        self.exit_code = ExitCode.OK
+        """What the process says when the person leaves from here."""
+        self.digest_mode: DigestMode = "auto"
+
+    # What a screen draws
+
+    def draw_progress(self, progress: Progress) -> None:
+        """Show how far the inspection is."""
+        raise NotImplementedError
+
+    def draw_digests(self, words: str) -> None:
+        """Show how far the digests are."""
+        raise NotImplementedError
+
+    async def draw_loading(self) -> None:
+        """Show that nothing is known yet."""
+        raise NotImplementedError
+
+    async def draw_found(self, found: Found, files: "InventoryTree") -> None:
+        """Show a checkpoint for the first time."""
+        raise NotImplementedError
+
+    def draw_news(self, found: Found, marks: "Marks | None" = None) -> None:
+        """Show what is known by now; `marks` are other letters for the files."""
+        raise NotImplementedError
+
+    async def draw_notice(self, notice: Notice) -> None:
+        """Show a page in the place of the facts."""
+        raise NotImplementedError
+
+    # Work
+
+    def _start(self, work: Callable[[Event], None], group: str, description: str) -> None:
+        # Started on the app, so that it hears of errors. An exclusive group stops the work that it replaces.
+        self.app.run_worker(
+            lambda: work(get_current_worker().cancelled_event),
+            group=group,
+            description=description,
+            thread=True,
+            exclusive=True,
+            exit_on_error=False,
+        )
+
+    def _stop(self, *groups: str) -> None:
+        for group in groups:
+            self.app.workers.cancel_group(self.app, group)
+
+    def is_at_work(self, group: str) -> bool:
+        """Tell whether a worker of `examine`, `digest` or `preview` is at work."""
+        return any(worker.group == group and worker.is_running for worker in self.app.workers)
+
+    def on_mount(self) -> None:
+        """Look, once the frame stands on the screen."""
+        self.call_after_refresh(self.look)
+
+    def on_unmount(self) -> None:
+        """Stop what still runs for this screen."""
+        self._stop("examine", "digest", "preview")
+
+    def watch_state(self, state: State) -> None:
+        """Let the style sheet know."""
+        for each in State:
+            self.set_class(each is state, f"-{each.value}")
+
+    def look(self) -> None:
+        """Inspect the checkpoint; `Examined`, `Faulted` or `Stopped` follows."""
+        self._start(
+            lambda cancel: workers.examine(self.engine, self.target, cancel, self.post_message),
+            "examine",
+            "looking at the checkpoint",
+        )
+
+    def stop_looking(self) -> None:
+        """Ask the inspection to stop; `Stopped` follows."""
+        self._stop("examine")
+
+    async def look_again(self) -> None:
+        """Forget everything and inspect anew."""
+        self._stop("examine", "digest", "preview")
+        self.found, self.progress = None, None
+        await self.draw_loading()
+        self.state = State.LOADING
+        self.look()
+
+    def digest(self) -> None:
+        """Hash in the background; `Digested` or `DigestsStopped` follows."""
+        if self.found is not None:
+            inspection, mode = self.found.inspection, self.digest_mode
+            self._start(
+                lambda cancel: workers.digest(self.engine, inspection, mode, cancel, self.post_message),
+                "digest",
+                "hashing files",
+            )
+
+    def digest_all_or_stop(self) -> None:
+        """Hash every file whatever its size, or stop hashing."""
+        if self.is_at_work("digest"):
+            self._stop("digest")
+        else:
+            self.digest_mode = "all"
+            self.digest()
+
+    def preview(self, path: bytes) -> None:
+        """Read the beginning of a file; `Previewed` follows."""
+        if self.found is not None:
+            inspection = self.found.inspection
+            self._start(
+                lambda cancel: workers.preview(self.engine, inspection, path, cancel, self.post_message),
+                "preview",
+                "reading a file for the preview",
+            )
+
+    # What the workers say
+
+    @on(messages.Progressed)
+    def _progressed(self, event: messages.Progressed) -> None:
+        if self.state is State.LOADING:
+            self.progress = event.progress
+            self.draw_progress(event.progress)
+        elif self.is_at_work("digest"):
+            self.draw_digests(digests_running(event.progress))
+
+    @on(messages.Examined)
+    async def _examined(self, event: messages.Examined) -> None:
+        self.found = found = Found(event.found, event.host)
+        self.exit_code = event.found.exit_code()
+        await self.draw_found(found, event.files)
+        self.draw_digests(digests_at_rest(found.descriptor))
+        self.state = State.READY
+        self.call_after_refresh(self.digest)
+
+    @on(messages.Faulted)
+    async def _faulted(self, event: messages.Faulted) -> None:
+        self.exit_code = CODES[event.blocker.code].exit or ExitCode.UNREADABLE
+        await self.draw_notice(Notice.fault(event.blocker))
+        self.state = State.FAILED
+
+    @on(messages.Stopped)
+    async def _stopped(self) -> None:
+        await self.draw_notice(Notice.stopped(self.progress))
+        self.state = State.STOPPED
+
+    async def broke(self, blocker: Blocker) -> None:
+        """Say that an error of our own ended the inspection."""
+        await self.draw_notice(Notice.broken(blocker))
+        self.state = State.FAILED
+
+    @on(messages.Digested)
+    def _digested(self, event: messages.Digested) -> None:
+        if self.found is not None:
+            self.found = replace(self.found, inspection=event.found)
+            self.exit_code = event.found.exit_code()
+            self.draw_news(self.found, event.marks)
+            self.draw_digests(digests_at_rest(event.found.descriptor))
+
+    @on(messages.DigestsStopped)
+    def _digests_stopped(self, event: messages.DigestsStopped) -> None:
+        self.draw_digests(f"digests {event.reason}")
+
+    @on(messages.Previewed)
+    def _previewed(self, event: messages.Previewed) -> None:
+        if self.found is not None:
+            self.found = replace(self.found, preview=event.preview, blocks=event.blocks)
+            self.draw_news(self.found)

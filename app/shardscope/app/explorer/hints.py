@@ -1,0 +1,78 @@
+"""The line at the foot of a screen: the few keys that matter here, as many as fit."""
+
+from typing import Final
+
+from textual.app import RenderResult
+from textual.content import Content
+from textual.screen import Screen
+from textual.style import Style
+from textual.widget import Widget
+
+from shardscope.app.explorer.keys import KeyRow, key_rows
+
+ORDER: Final = (
+    "explore.stop",
+    "explore.again",
+    "explore.search",
+    "app.palette",
+    "app.help",
+    "explore.files",
+    "app.quit",
+    "tensors.sort",
+    "explore.next_panel",
+    "explore.copy",
+    "explore.back",
+)
+"""Which hints come first where there is no room for all, by the ids of bindings; the rest follow."""
+
+GAP: Final = 3
+"""Columns between two hints."""
+
+
+class Hints(Widget):
+    """Keys with one word each; a click does what the key does."""
+
+    ALLOW_SELECT = False
+
+    def on_mount(self) -> None:
+        """Follow the bindings of the screen."""
+        self.screen.bindings_updated_signal.subscribe(self, self._refresh)
+
+    def _refresh(self, _: Screen[object]) -> None:
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Choose again what fits."""
+        self.refresh()
+
+    def fitting(self, width: int) -> list[KeyRow]:
+        """Return the hints that fit into `width` columns, most useful first."""
+        rows = [row for row in key_rows(self.screen) if row.show and row.enabled]
+        rows.sort(key=lambda row: ORDER.index(row.id) if row.id in ORDER else len(ORDER))
+        fitting: list[KeyRow] = []
+        for row in rows:
+            width -= Content(f"{row.keys[0]} {row.description}").cell_length + GAP
+            if width < 0:
+                break
+            fitting.append(row)
+        return fitting
+
+    def render(self) -> RenderResult:
+        """Draw the hints that fit."""
+        parts: list[Content] = []
+        for row in self.fitting(self.size.width):
+            click = Style.from_meta({"@click": _click(row)})
+            parts.append(
+                Content.assemble(
+                    (row.keys[0], "bold $text-primary"), (f" {row.description.lower()}", "$text-muted")
+                ).stylize(click)
+            )
+        return Content(" " * GAP).join(parts)
+
+
+def _click(row: KeyRow) -> str:
+    if row.group == "Everywhere":
+        return f"app.{row.action.removeprefix('app.')}"
+    if row.group == "This screen":
+        return f"screen.{row.action.removeprefix('screen.')}"
+    return f"focused.{row.action.removeprefix('focused.')}"

@@ -1,0 +1,77 @@
+"""What the workers of the explorer tell its screens. Each message is a thing that has happened."""
+
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.progress import Progress
+
+if TYPE_CHECKING:
+    from shardscope.engine.host import Host
+    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.previewing import Preview
+    from shardscope.widgets.file_tree import InventoryTree, Marks
+    from shardscope.widgets.preview_panel import Blocks
+
+
+class Progressed(Message):
+    """Work went on. A newer report of the same stage replaces an older one that nobody has read."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self.progress = progress
+
+    def can_replace(self, message: Message) -> bool:
+        """Tell whether this report makes `message` needless."""
+        return isinstance(message, Progressed) and message.progress.stage == self.progress.stage
+
+
+class Examined(Message):
+    """The checkpoint was inspected: everything but its digests is known."""
+
+    def __init__(self, found: "Inspection", host: "Host", files: "InventoryTree") -> None:
+        super().__init__()
+        self.found = found
+        self.host = host
+        self.files = files
+
+
+class Faulted(Message):
+    """The source cannot be examined at all."""
+
+    def __init__(self, blocker: Blocker) -> None:
+        super().__init__()
+        self.blocker = blocker
+
+
+class Stopped(Message):
+    """The person stopped the inspection."""
+
+
+class Digested(Message):
+    """The digest pass ended; `found` has every digest that was asked for."""
+
+    def __init__(self, found: "Inspection", marks: "Marks | None") -> None:
+        super().__init__()
+        self.found = found
+        self.marks = marks
+        """The letters of the files, where hashing found something out about them."""
+
+
+class DigestsStopped(Message):
+    """The digest pass ended early; `reason` follows the word `digests`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class Previewed(Message):
+    """The preview of one file is ready."""
+
+    def __init__(self, preview: "Preview", blocks: "Blocks | None") -> None:
+        super().__init__()
+        self.preview = preview
+        self.blocks = blocks
+        """Where its JSON folds."""

@@ -1,0 +1,71 @@
+"""What the explorer looks at, and the commands that say the same without a screen."""
+
+import shlex
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.text import is_altered
+
+_ESCAPES: Final = {"\\": "\\\\", "'": "\\'"}
+
+
+class Target(Struct, frozen=True):
+    """One checkpoint to look at and how far to look."""
+
+    path: str
+    """As the person gave it; bytes that are not UTF-8 stand as surrogates (`os.fsdecode`)."""
+    limits: Limits = Limits()
+    hf_cache: bool = False
+
+
+def _escaped(char: str) -> str:
+    if not is_altered(char):
+        return _ESCAPES.get(char, char)
+    code = ord(char)
+    raw = bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else char.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def quoted(argument: str) -> str:
+    r"""Return `argument` as one word of a shell command that is safe to show and to paste.
+
+    What `shlex.quote` would pass through raw (a line break, an escape, a byte that is not UTF-8) stands as `\\xNN`
+    inside `$'...'`, which bash, zsh, ksh and POSIX.1-2024 shells read back as the same bytes.
+    """
+    if not is_altered(argument):
+        return shlex.quote(argument)
+    word = "".join(_escaped(char) for char in argument)
+    return f"$'{word}'"
+
+
+def _operand(path: str) -> str:
+    return quoted(f"./{path}" if path.startswith("-") else path)
+
+
+def options(target: Target) -> list[str]:
+    """Return the options that make a command look at `target` as the explorer does."""
+    defaults = msgspec.to_builtins(Limits())
+    words = ["--hf-cache"] if target.hf_cache else []
+    for name, value in msgspec.to_builtins(target.limits).items():
+        if value != defaults[name]:
+            words += ["--limit", f"{name}={value}"]
+    return words
+
+
+def inspect_command(target: Target, *, digest: str = "auto") -> str:
+    """Return the `shardscope inspect` that prints what the explorer shows."""
+    words = ["shardscope", "inspect", _operand(target.path), *options(target)]
+    if digest != "auto":
+        words += ["--digest", digest]
+    return " ".join(words)
+
+
+def tensors_command(target: Target, pattern: str | None) -> str:
+    """Return the `shardscope tensors` that lists what the Tensors panel shows; `pattern` is a glob or None for all."""
+    words = ["shardscope", "tensors", _operand(target.path), *options(target)]
+    if pattern:
+        words += ["--filter", quoted(pattern)]
+    return " ".join(words)

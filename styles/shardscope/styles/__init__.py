@@ -1,0 +1,7 @@
+"""How the explorer looks: the style sheets, one a kind of screen. Colours come from themes alone."""
+
+from pathlib import Path
+from typing import Final
+
+SHEETS: Final = tuple(Path(__file__).parent / name for name in ("app.tcss", "explore.tcss", "dialogs.tcss"))
+"""The style sheets of the explorer, in the order in which they apply."""
