@@ -57,7 +57,7 @@ class Front(Helped, click.Group):
         """Return the first argument that is neither an option nor the value of one."""
         words = iter(args)
         for word in words:
-            if word in ("--color", "--theme"):
+            if word in ("--color", "--limit", "--theme"):
                 next(words, None)
             elif word == "--":
                 return next(words, None)
