@@ -172,7 +172,7 @@ class BlockersPanel(Paragraphs):
         """Return how many there are of each severity, and how many are listed."""
         counts = Counter(item.severity for item in self._blockers or ())
         parts: list[Part] = [" "]
-        for severity in reversed(Severity):
+        for severity in Severity:
             if counts[severity]:
                 mark, tone = severity_mark(severity, self.glyphs)
                 sign, word = mark.split(" ", 1)

@@ -10,7 +10,7 @@ from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading
 from shardscope.widgets.safe import Part, Tone
 
 _STATUS_TONES: Final = {
-    Status.CONDITIONAL: Tone.OK,
+    Status.CONDITIONAL: Tone.STRONG,
     Status.AMBIGUOUS: Tone.STOP,
     Status.UNKNOWN: Tone.CAUTION,
     Status.REFUSED: Tone.STOP,

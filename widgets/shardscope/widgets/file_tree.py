@@ -160,8 +160,8 @@ class InventoryTree:
             letters.add(Mark.SPECIAL)
         return [mark for mark in Mark if mark in letters]
 
-    def legend(self) -> Content:
-        """Return one line: how many files and folders, and the letters in use with their words."""
+    def legend(self) -> list[tuple[Part, ...]]:
+        """Return how many files and folders there are, and each letter in use with its word."""
         kinds = [entry.kind for entry in self._entries]
         folders = kinds.count(Kind.DIRECTORY)
         used = {mark for letters in self._marks.values() for mark in letters}
@@ -169,13 +169,14 @@ class InventoryTree:
             used.add(Mark.LINK)
         if not _SPECIAL.keys().isdisjoint(kinds):
             used.add(Mark.SPECIAL)
-        parts: list[Part] = [(plural(len(kinds) - folders, "file"), Tone.MUTED)]
+        items: list[tuple[Part, ...]] = [((plural(len(kinds) - folders, "file"), Tone.MUTED),)]
         if folders:
-            parts.append((f", {plural(folders, 'folder')}", Tone.MUTED))
+            items.append(((plural(folders, "folder"), Tone.MUTED),))
         for mark in Mark:
             if mark in used:
-                parts += ["  ", (mark.value, _TONES.get(mark, Tone.PLAIN)), (f" {WORDS[mark]}", Tone.MUTED)]
-        return content(*parts)
+                tone = _TONES.get(mark, Tone.PLAIN)
+                items.append(((mark.value, tone), (f" {WORDS[mark]}", Tone.MUTED)))
+        return items
 
 
 class FileTree(VirtualTree):
@@ -278,10 +279,27 @@ class FileTree(VirtualTree):
 
 
 class Legend(Static):
-    """The line below the tree: counts, and what the letters mean. Fill it with `show_legend(files)`."""
+    """The lines below the tree: counts, and what the letters mean. Fill it with `show_legend(files)`."""
 
-    DEFAULT_CSS = "Legend { height: auto; max-height: 3; }"
+    DEFAULT_CSS = "Legend { height: auto; }"
+
+    _items: list[Content] | None = None
 
     def show_legend(self, files: InventoryTree) -> None:
         """Show the legend of `files`."""
-        self.update(files.legend())
+        self._items = [content(*item) for item in files.legend()]
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Break the lines anew, never between a letter and its word."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        lines: list[Content] = []
+        for item in self._items or ():
+            longer = lines[-1] + Content("  ") + item if lines else item
+            if lines and longer.cell_length <= self.size.width:
+                lines[-1] = longer
+            else:
+                lines.append(item)
+        self.update(Content("\n").join(lines))

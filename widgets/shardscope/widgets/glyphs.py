@@ -20,6 +20,8 @@ class Glyphs(Struct, frozen=True):
     pipe: str
     """Two cells: an ancestor has further siblings."""
     blank: str
+    here: str
+    """Beside what is chosen in a text."""
     ascending: str
     descending: str
     ellipsis: str
@@ -46,6 +48,7 @@ UNICODE: Final = Glyphs(
     last="└ ",
     pipe="│ ",
     blank="  ",
+    here="▌",
     ascending="▲",
     descending="▼",
     ellipsis="…",
@@ -67,6 +70,7 @@ ASCII: Final = Glyphs(
     last="`-",
     pipe="| ",
     blank="  ",
+    here=">",
     ascending="^",
     descending="v",
     ellipsis="~",

@@ -5,6 +5,7 @@ can be chosen with the cursor, all lines of a key together.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
@@ -48,7 +49,10 @@ def labelled(label: str, *parts: Part, width: int = 12, side: Part = "") -> Para
 
 
 def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
-    """Return the lines of a paragraph: pieces of neutralised text, no line longer than `width` cells."""
+    """Return the lines of a paragraph: pieces of neutralised text, no line longer than `width` cells.
+
+    Lines break at spaces, not at no-break spaces (which are drawn as spaces).
+    """
     side_text, side_tone = _piece(paragraph.side)
     room = max(8, width - (cell_len(side_text) + 2 if side_text else 0))
     lines: list[list[tuple[str, Tone]]] = [[(" " * paragraph.indent, Tone.PLAIN)]]
@@ -64,7 +68,7 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
                 if token.startswith(" "):
                     continue
             if used + cells <= room:
-                lines[-1].append((token, tone))
+                lines[-1].append((token.replace("\u00a0", " "), tone))
                 used += cells
                 continue
             for piece in chop_cells(token, room - used):
@@ -105,6 +109,7 @@ class Paragraphs(VirtualRows):
         """`empty` is said where there are no paragraphs."""
         self._lines: list[list[tuple[str, Tone]]] = []
         self._keys: list[str | None] = []
+        self._starts: list[int] = []
         super().__init__(empty=empty, glyphs=glyphs, name=name, id=id, classes=classes)
 
     def paragraphs(self, width: int) -> Iterable[Paragraph]:
@@ -124,20 +129,24 @@ class Paragraphs(VirtualRows):
             lines = wrap(paragraph, width)
             self._lines += lines
             self._keys += [paragraph.key] * len(lines)
+        self._starts = [
+            line
+            for line, key in enumerate(self._keys)
+            if key is not None and (line == 0 or self._keys[line - 1] != key)
+        ]
 
     def row_count(self) -> int:
         """Return how many lines there are."""
         return len(self._lines)
 
     def draw_row(self, line: int, style: Style | None) -> list[Segment]:
-        """Return line `line` in segments."""
-        margin = Segment(" " * self.PADDING, style or self.tone_style(Tone.PLAIN))
-        pieces = [Segment(text, style or self.tone_style(tone)) for text, tone in self._lines[line]]
-        if style is not None:
-            pieces.append(
-                Segment(" " * (self.room - 1 - sum(cell_len(piece.text) for piece in pieces)), style)
-            )
-        return [margin, *pieces]
+        """Return line `line` in segments. What is chosen has a bar beside it: whole blocks in reverse are hard to read."""
+        margin = self.glyphs.here if style is not None else " "
+        tone = Tone.HERE if self.has_focus else Tone.MUTED
+        return [
+            Segment(f"{margin:<{self.PADDING}}", self.tone_style(tone)),
+            *(Segment(text, self.tone_style(tone)) for text, tone in self._lines[line]),
+        ]
 
     # Choosing.
 
@@ -151,23 +160,19 @@ class Paragraphs(VirtualRows):
         return self._keys[line] is not None and self._keys[line] == self.chosen
 
     def move_to(self, line: int) -> None:
-        """Put the cursor on the choice at `line` or after it, on the one before where there is none."""
-        count = len(self._keys)
-        line = max(0, min(line, count - 1))
-        ways = (range(line, count), range(line, -1, -1))
-        for way in ways if line >= self.cursor else reversed(ways):
-            found = next((each for each in way if self._keys[each] is not None), None)
-            if found is not None:
-                while found and self._keys[found - 1] == self._keys[found]:
-                    found -= 1
-                self.cursor = found
-                return
+        """Put the cursor on the choice that `line` belongs to or comes after, but not back where it comes from."""
+        if not self._starts:
+            return
+        choice = max(0, bisect_right(self._starts, line) - 1)
+        if line > self.cursor and self._starts[choice] == self.cursor:
+            choice = min(choice + 1, len(self._starts) - 1)
+        self.cursor = self._starts[choice]
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """Draw everything anew; the cursor stays on its key."""
         key = self.chosen
         super().rows_changed(cursor)
-        if cursor is None and key in self._keys:
+        if cursor is None and key is not None and key in self._keys:
             self.cursor = self._keys.index(key)
         elif self.chosen is None:
             self.move_to(self.cursor)
@@ -189,17 +194,10 @@ class Paragraphs(VirtualRows):
 
     def action_cursor(self, rows: int) -> None:
         """Go to the next or the previous choice; scroll where there is none."""
-        if self.chosen is None:
-            self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
-            return
         step = 1 if rows > 0 else -1
-        line = self.cursor
-        while 0 <= line < len(self._keys) and self._keys[line] == self.chosen:
-            line += step
-        if 0 <= line < len(self._keys) and any(
-            key is not None for key in (self._keys[line:] if step > 0 else self._keys[: line + 1])
-        ):
-            self.move_to(line)
+        choice = bisect_right(self._starts, self.cursor) - 1 + step
+        if 0 <= choice < len(self._starts):
+            self.cursor = self._starts[choice]
         else:  # beyond the last choice there may be more to read
             self.scroll_to(y=self.scroll_offset.y + step, animate=False)
 

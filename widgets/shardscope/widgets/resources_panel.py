@@ -115,8 +115,8 @@ class ResourcesPanel(Paragraphs):
             return
         writes = [found.output_bytes.bytes, found.temporary_bytes.bytes]
         need = None if None in writes else sum(each or 0 for each in writes)
-        yield from self._against("disk", need, host.disk_free, "free beside the source")
-        yield from self._against("memory", found.peak_ram_bytes.bytes, memory_left(host), "may be used")
+        yield from self._against("disk", need, host.disk_free, "free")
+        yield from self._against("memory", found.peak_ram_bytes.bytes, memory_left(host), "left")
         yield labelled(
             "",
             (

@@ -50,34 +50,9 @@ class VirtualRows(ScrollView, can_focus=True):
         *(f"rows--{tone}" for tone in Tone if tone),
     }
     DEFAULT_CSS = """
-    VirtualRows {
-        height: 1fr;
-        scrollbar-size: 1 1;
-        background: transparent;
-        .rows--strong { text-style: bold; }
-        .rows--muted { color: $text-muted; }
-        .rows--here { color: $text-accent; text-style: bold; }
-        .rows--ok { color: $text-success; }
-        .rows--caution { color: $text-warning; }
-        .rows--stop { color: $text-error; text-style: bold; }
-        .rows--header { color: $text-muted; text-style: bold; }
-        .rows--cursor {
-            color: $block-cursor-blurred-foreground;
-            background: $block-cursor-blurred-background;
-            text-style: $block-cursor-blurred-text-style;
-        }
-        &:focus > .rows--cursor {
-            color: $block-cursor-foreground;
-            background: $block-cursor-background;
-            text-style: $block-cursor-text-style;
-        }
-        &:nocolor > .rows--cursor { text-style: underline; }
-        &:nocolor:focus > .rows--cursor { text-style: reverse; }
-        &:ansi > .rows--cursor { text-style: underline; }
-        &:ansi:focus > .rows--cursor { text-style: reverse; color: ansi_default; background: ansi_default; }
-        &:ansi .rows--muted { text-style: dim; }
-    }
+    VirtualRows { height: 1fr; scrollbar-size: 1 1; }
     """
+    """How it looks is in `styles/widgets.tcss`."""
 
     cursor: reactive[int] = reactive(0, repaint=False, init=False)
     """The row that the person is on; 0 also when there are no rows."""
@@ -178,12 +153,20 @@ class VirtualRows(ScrollView, can_focus=True):
             self._styles[Tone.PLAIN] = self.rich_style
         return self._styles[tone]
 
-    def segment(self, part: Part, width: int, style: Style | None = None, *, right: bool = False) -> Segment:
-        """Return `part` neutralised and fitted into `width` cells."""
+    def segment(
+        self,
+        part: Part,
+        width: int,
+        style: Style | None = None,
+        *,
+        right: bool = False,
+        tail: float = 0.5,
+        keep: int = 0,
+    ) -> Segment:
+        """Return `part` neutralised and fitted into `width` cells. See `safe.elide` for `tail` and `keep`."""
         text, tone = (part, Tone.PLAIN) if isinstance(part, str) else part
-        return Segment(
-            fit(text, width, right=right, ellipsis=self.glyphs.ellipsis), style or self.tone_style(tone)
-        )
+        shown = fit(text, width, right=right, ellipsis=self.glyphs.ellipsis, tail=tail, keep=keep)
+        return Segment(shown, style or self.tone_style(tone))
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """Draw everything anew; the cursor goes to `cursor`, or stays as far as there are rows."""

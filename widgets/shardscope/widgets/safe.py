@@ -20,6 +20,10 @@ LONGEST: Final = 4_096
 """Characters of one text that are ever drawn: its middle is left out beyond that."""
 
 
+_DIGITS: Final = 8
+"""Digits of a cut number that are left out; a longer run of them is no number that anybody reads."""
+
+
 class Tone(StrEnum):
     """What a text says by its colour, always beside a letter or a word that says it too."""
 
@@ -39,8 +43,8 @@ Part = str | tuple[str, Tone]
 _STYLES: Final = {
     Tone.PLAIN: "",
     Tone.STRONG: "bold",
-    Tone.MUTED: "$text-muted",
-    Tone.HERE: "bold $text-accent",
+    Tone.MUTED: "dim",
+    Tone.HERE: "bold $text-primary",
     Tone.OK: "$text-success",
     Tone.CAUTION: "$text-warning",
     Tone.STOP: "bold $text-error",
@@ -59,34 +63,49 @@ def content(*parts: Part) -> Content:
     )
 
 
-def elide(text: str, width: int, ellipsis: str = "…") -> str:
+def elide(text: str, width: int, ellipsis: str = "…", *, tail: float = 0.5, keep: int = 0) -> str:
     """Return harmless `text` in at most `width` cells: beginning and end stay, the middle goes.
 
-    The end of a name tells more than its middle, so it keeps about half of the room.
+    `tail` is the share of the room that the end gets. `keep` is the index of a character that should stay: the one that
+    tells a name from its neighbours. A number is left out as a whole rather than shown as another one.
     """
     if cell_len(text) <= width:
         return text
     if width <= 1:
         return ellipsis[:width]
-    tail_width = (width - 1) // 2
+    room = width - 1
+    end = int(room * tail)
+    if not text.isascii():
+        return _elide_cells(text, room, end, ellipsis)
+    begin = room - end
+    if begin <= keep < len(text) - end:
+        if keep + 2 <= room:
+            begin, end = keep + 2, room - keep - 2
+        else:
+            return ellipsis + elide(text[max(0, keep - 2) :], room, ellipsis, tail=0)
+    stop, start = begin, len(text) - end
+    while stop > 0 and begin - stop < _DIGITS and text[stop - 1 : stop + 1].isdigit():
+        stop -= 1
+    while start < len(text) and start - len(text) + end < _DIGITS and text[start - 1 : start + 1].isdigit():
+        start += 1
+    return f"{text[:stop]}{ellipsis}{text[start:]}"
+
+
+def _elide_cells(text: str, room: int, end: int, ellipsis: str) -> str:
     tail = ""
     for character in reversed(text):
-        if cell_len(character + tail) > tail_width:
+        if cell_len(character + tail) > end:
             break
         tail = character + tail
-    return f"{_head(text, width - 1 - cell_len(tail))}{ellipsis}{tail}"
+    head = set_cell_size(text[: 4 * room + 8], room - cell_len(tail)) if room > end else ""
+    return f"{head}{ellipsis}{tail}"
 
 
-def _head(text: str, width: int) -> str:
-    if text.isascii():
-        return text[:width]
-    head = set_cell_size(text[: 4 * width + 8], width)
-    return head if cell_len(head) == width else head.ljust(width)
-
-
-def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
-    """Return `text`, neutralised, in exactly `width` cells."""
-    shown = elide(visible(text, max(16, 4 * width)), width, ellipsis)
+def fit(
+    text: str, width: int, *, right: bool = False, ellipsis: str = "…", tail: float = 0.5, keep: int = 0
+) -> str:
+    """Return `text`, neutralised, in exactly `width` cells. See `elide` for `tail` and `keep`."""
+    shown = elide(visible(text, max(256, 4 * width)), width, ellipsis, tail=tail, keep=keep)
     space = " " * (width - cell_len(shown))
     return space + shown if right else shown + space
 

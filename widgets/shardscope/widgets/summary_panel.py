@@ -107,7 +107,7 @@ class SummaryPanel(Paragraphs):
     def _said(self, found: Descriptor) -> Iterator[Paragraph]:
         yield Paragraph(((title(found.classification), Tone.STRONG),))
         promise = (
-            "; structural evidence, no promise that it loads or converts"
+            "; structural evidence, no promise to load or convert"
             if found.classification.status is Status.CONDITIONAL
             else ""
         )
@@ -126,7 +126,7 @@ class SummaryPanel(Paragraphs):
             yield Paragraph()
             parts: list[Part] = []
             for key, words in self._hints:
-                parts += [(key, Tone.HERE), (f"\u00a0{words}   ", Tone.MUTED)]
+                parts += [(key, Tone.HERE), ("\u00a0" + words.replace(" ", "\u00a0"), Tone.MUTED), "   "]
             yield labelled("next", *parts)
 
     def _sizes(self, found: Descriptor) -> Iterator[Paragraph]:
@@ -156,7 +156,7 @@ class SummaryPanel(Paragraphs):
             parts.append(f"{' ' + self.glyphs.dot + ' ' if parts else ''}{size(room)} {word}")
             if need is not None and room is not None:
                 answer, tone = fits(need, room)
-                parts.append((f" {answer}", tone))
+                parts.append((f" ({answer})", tone))
         yield labelled("this box", *parts)
 
     def _in_the_way(self, blockers: Sequence[Blocker]) -> Iterator[Paragraph]:
@@ -194,10 +194,11 @@ def _mesh(mesh: Mesh, glyphs: Glyphs) -> Iterator[Part]:
     for axis in mesh.axes:
         yield between
         between = (f" {glyphs.dot} ", Tone.MUTED)
-        yield f"{axis.name.replace('_', ' ')} {number(axis.size)}"
+        size_tone = Tone.CAUTION if axis.size is None else Tone.PLAIN
+        yield f"{axis.name.replace('_', ' ')} {number(axis.size)}".replace(" ", "\u00a0"), size_tone
         if axis.size is not None:
             tone = Tone.CAUTION if axis.basis is Basis.INFERRED else Tone.MUTED
-            yield f" ({axis.basis.value})", tone
+            yield f"\u00a0({axis.basis.value})", tone
     for ranks, word, tone in (
         (mesh.ranks_missing, "missing", Tone.STOP),
         (mesh.ranks_duplicate, "twice", Tone.CAUTION),

@@ -18,17 +18,14 @@ from shardscope.engine.model.tensors import TensorSpec, TensorTable
 from shardscope.widgets.figures import plural, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.rows import VirtualRows
-from shardscope.widgets.safe import Part, Tone, content
+from shardscope.widgets.safe import Part, Tone, content, elide, visible
 from shardscope.widgets.tensor_query import COLUMNS, Ranks, matching_rows, sorted_rows
 from shardscope.widgets.virtual_table import Column, VirtualTable
 
-TABLE_COLUMNS: Final = (
-    Column("name", 24, grow=3),
-    Column("dtype", 7),
-    Column("shape", 16),
-    Column("bytes", 10, right=True),
-    Column("file", 12, grow=1),
-)
+FILE_FROM: Final = 100
+"""Cells of a table that has room for the files; where it is narrower, the foot names the file of the cursor."""
+SHAPES: Final = 10_000
+"""Distinct shapes that are looked at for the width of their column."""
 PLACEHOLDER: Final = "name  !not  dtype:bf16  shape:4096  file:  shard:  rank:  >1GiB"
 
 
@@ -42,7 +39,24 @@ class TensorRows:
         self._columns = {name: table.column(name) for name in ("dtype", "shape", "file", "begin", "end")}
         self._dtypes = table.dtypes
         self._shapes = table.shapes
-        self._files = table.files
+        files = table.files
+        ends = {file.rpartition(".")[2] for file in files}
+        end = f".{ends.pop()}" if len(ends) == 1 else ""
+        self._files = [file.removesuffix(end) for file in files]
+
+    def columns(self) -> list[Column]:
+        """Return columns that are as wide as what stands in them; names get the room that is left."""
+        shapes = (len(_shape(shape)) for shape in self._shapes[:SHAPES])
+        columns = [
+            Column("name", 24, grow=3, tail=1),
+            Column("dtype", min(12, max([7, *map(len, self._dtypes)]))),
+            Column("shape", min(24, max([7, *shapes]))),
+            Column("bytes", 10, right=True),
+        ]
+        if len(self._files) > 1:
+            width = min(32, max(map(len, self._files)))
+            columns.append(Column("file", width, tail=1, from_room=FILE_FROM))
+        return columns
 
     def cell(self, row: int, column: int) -> Part:
         """Return a column of a row, names as they are."""
@@ -54,14 +68,18 @@ class TensorRows:
                 return self._dtypes[columns["dtype"][row]]
             case 2:
                 shape = self._shapes[columns["shape"][row]]
-                return f"[{', '.join(map(str, shape))}]", Tone.PLAIN if shape else Tone.MUTED
+                return _shape(shape)
             case 3:
                 return size(columns["end"][row] - columns["begin"][row])
         return self._files[columns["file"][row]], Tone.MUTED
 
 
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
 class TensorPanel(Vertical):
-    """The table, the search line above it and the count.
+    """The table, a search line above it, and below it the count and the tensor of the cursor in full.
 
     `TensorPanel(table=None, *, ranks=None, glyphs=None, id=None, classes=None)`, then `show(table, ranks=...)`. It
     searches and sorts in a thread of its own. `search()` gives the keys to the search line; escape clears it.
@@ -76,9 +94,9 @@ class TensorPanel(Vertical):
     DEFAULT_CSS = """
     TensorPanel {
         height: 1fr;
-        #tensor-query { border: none; height: 1; padding: 0 1; background: $surface; display: none; }
+        #tensor-query { border: none; height: 1; padding: 0 1; display: none; }
         &.-searching #tensor-query { display: block; }
-        #tensor-count { height: 1; padding: 0 1; color: $text-muted; }
+        #tensor-foot { height: 2; padding: 0 1; }
     }
     """
 
@@ -137,15 +155,16 @@ class TensorPanel(Vertical):
         self._ranks = ranks
         self._query = ""
         self._none = "Not examined yet" if table is None else "No tensor is listed"
-        self.rows = VirtualTable(TABLE_COLUMNS, TensorRows(self._table), empty=self._none, glyphs=glyphs)
+        rows = TensorRows(self._table)
+        self.rows = VirtualTable(rows.columns(), rows, empty=self._none, glyphs=glyphs)
 
     def compose(self) -> ComposeResult:
-        """Draw the search line, the table and the count."""
+        """Draw the search line, the table and its foot."""
         yield Input(
             placeholder=PLACEHOLDER, id="tensor-query", max_length=256, compact=True, select_on_focus=False
         )
         yield self.rows
-        yield Static(self._count(), id="tensor-count")
+        yield Static(self._foot(), id="tensor-foot")
 
     def show(
         self, table: TensorTable, *, ranks: Ranks | None = None, none: str = "No tensor is listed"
@@ -154,7 +173,8 @@ class TensorPanel(Vertical):
         self._table, self._ranks, self._none = table, ranks, none
         self.rows.sort_column = None
         self.rows.say_empty(none)
-        self.rows.show(TensorRows(table))
+        rows = TensorRows(table)
+        self.rows.show(rows, columns=rows.columns())
         self._tell()
         if self._query:
             self._arrange(self._query, None, descending=False)
@@ -238,20 +258,36 @@ class TensorPanel(Vertical):
         self.rows.show_sorted(event.rows, event.column, descending=event.descending)
         self._tell()
 
-    def _count(self) -> Content:
+    def on_resize(self) -> None:
+        """Give the foot the new width."""
+        self._tell()
+
+    def _foot(self) -> Content:
         shown, total = len(self.rows.order), len(self._table)
         if shown == total:
-            return content(plural(total, "tensor"))
-        return content((f"{shown:,} of {total:,}", Tone.HERE), " tensors")
+            parts: list[Part] = [(plural(total, "tensor"), Tone.MUTED)]
+        else:
+            parts = [(f"{shown:,} of {total:,}", Tone.HERE), (" tensors", Tone.MUTED)]
+        tensor = self.tensor
+        if tensor is not None:
+            width = max(16, self.size.width - 2)
+            file = f"  {tensor.file}"
+            name = elide(
+                visible(tensor.name), max(16, width - len(file)), self.rows.glyphs.ellipsis, tail=0.8
+            )
+            parts += [(f"  {_shape(tensor.shape)}", Tone.MUTED), (f"  {size(tensor.bytes)}", Tone.MUTED)]
+            return content(*parts) + Content("\n") + content(name, (file, Tone.MUTED))
+        return content(*parts)
 
     def _tell(self) -> None:
-        self.query_one("#tensor-count", Static).update(self._count())
+        self.query_one("#tensor-foot", Static).update(self._foot())
 
     # Telling.
 
     @on(VirtualRows.RowHighlighted)
     def _row_highlighted(self, event: VirtualRows.RowHighlighted) -> None:
         event.stop()
+        self._tell()
         self.post_message(self.TensorHighlighted(self, self._table[event.row]))
 
     @on(VirtualRows.RowSelected)

@@ -27,6 +27,10 @@ class Column(Struct, frozen=True):
     """Parts of the room left over that it takes."""
     right: bool = False
     """Numbers stand at the right."""
+    tail: float = 0.5
+    """The share of its room that the end of a long text keeps."""
+    from_room: int = 0
+    """It is left out where the table has fewer cells than this."""
 
 
 class RowSource(Protocol):
@@ -91,7 +95,8 @@ class VirtualTable(VirtualRows):
         self.order: Sequence[int] = range(self.source.row_count) if order is None else order
         self.sort_column: int | None = None
         self.descending = False
-        self._widths: tuple[int, ...] = ()
+        self._drawn: list[int] = []
+        self._widths: list[int] = []
 
     def row_count(self) -> int:
         """Return how many rows are shown."""
@@ -106,9 +111,17 @@ class VirtualTable(VirtualRows):
         """The row of the source under the cursor; None without rows."""
         return self.order[self.cursor] if self.order else None
 
-    def show(self, source: RowSource, order: Sequence[int] | None = None, *, cursor: int = 0) -> None:
-        """Show other rows."""
+    def show(
+        self,
+        source: RowSource,
+        order: Sequence[int] | None = None,
+        *,
+        cursor: int = 0,
+        columns: Sequence[Column] | None = None,
+    ) -> None:
+        """Show other rows, in other columns if need be."""
         self.source = source
+        self.columns = self.columns if columns is None else tuple(columns)
         self.order = range(source.row_count) if order is None else order
         self.rows_changed(cursor)
 
@@ -139,45 +152,46 @@ class VirtualTable(VirtualRows):
         self.move_to(self.line_of(row))
 
     def fit_rows(self, room: int) -> None:
-        """Share the room among the columns."""
-        self._widths = self._share(room)
+        """Share the room among the columns that are drawn in it."""
+        self._drawn = [i for i, column in enumerate(self.columns) if column.from_room <= room]
+        columns = [self.columns[i] for i in self._drawn]
+        widths = [column.width for column in columns]
+        left = room - sum(widths) - GAP * (len(widths) - 1)
+        parts = sum(column.grow for column in columns)
+        if left > 0 and parts:
+            taken = [left * column.grow // parts for column in columns]
+            growing = next(i for i, column in enumerate(columns) if column.grow)
+            taken[growing] += left - sum(taken)
+            widths = [width + more for width, more in zip(widths, taken, strict=True)]
+        self._widths = widths
 
     def least_width(self) -> int:
         """Return the cells that a row cannot do without."""
-        return sum(column.width for column in self.columns) + GAP * (len(self.columns) - 1)
-
-    def _share(self, room: int) -> tuple[int, ...]:
-        widths = [column.width for column in self.columns]
-        left = room - self.least_width()
-        parts = sum(column.grow for column in self.columns)
-        if left > 0 and parts:
-            taken = [left * column.grow // parts for column in self.columns]
-            growing = next(i for i, column in enumerate(self.columns) if column.grow)
-            taken[growing] += left - sum(taken)
-            widths = [width + more for width, more in zip(widths, taken, strict=True)]
-        return tuple(widths)
+        widths = [column.width for column in self.columns if column.from_room <= self.room]
+        return sum(widths) + GAP * (len(widths) - 1)
 
     def draw_row(self, line: int, style: Style | None) -> list[Segment]:
         """Return row `line` in segments."""
         row = self.order[line]
-        return self._cells([self.source.cell(row, i) for i in range(len(self.columns))], style)
+        return self._cells([self.source.cell(row, i) for i in self._drawn], style)
 
     def draw_pinned(self, y: int) -> list[Segment]:  # noqa: ARG002 - there is one such line
         """Return the titles of the columns, with a sign at the one that the rows are sorted by."""
         sign = self.glyphs.descending if self.descending else self.glyphs.ascending
         titles = [
-            f"{column.title} {sign}" if i == self.sort_column else column.title
-            for i, column in enumerate(self.columns)
+            f"{self.columns[i].title} {sign}" if i == self.sort_column else self.columns[i].title
+            for i in self._drawn
         ]
         return self._cells(titles, self.get_component_rich_style("rows--header"))
 
     def _cells(self, parts: Sequence[Part], style: Style | None) -> list[Segment]:
         gap = Segment(" " * GAP, style or self.tone_style(Tone.PLAIN))
         segments: list[Segment] = []
-        for part, column, width in zip(parts, self.columns, self._widths, strict=True):
+        for part, i, width in zip(parts, self._drawn, self._widths, strict=True):
+            column = self.columns[i]
             if segments:
                 segments.append(gap)
-            segments.append(self.segment(part, width, style, right=column.right))
+            segments.append(self.segment(part, width, style, right=column.right, tail=column.tail))
         return segments
 
     def action_sort(self) -> None:
@@ -195,7 +209,7 @@ class VirtualTable(VirtualRows):
     def pinned_clicked(self, x: int) -> None:
         """Ask for the order of the column whose title was clicked, reversed at the second click."""
         end = 0
-        for i, width in enumerate(self._widths):
+        for i, width in zip(self._drawn, self._widths, strict=True):
             end += width + GAP
             if x < end:
                 again = i == self.sort_column

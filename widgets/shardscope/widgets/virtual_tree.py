@@ -15,10 +15,20 @@ from textual.message import Message
 
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.rows import VirtualRows
-from shardscope.widgets.safe import Part, Tone
+from shardscope.widgets.safe import Part, Tone, visible
 
 DEEPEST: Final = 63
 """Levels that are drawn with guides of their own; deeper ones stand at the same indent."""
+
+
+def _text(part: Part) -> str:
+    return visible(part if isinstance(part, str) else part[0])
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two names have in common at the beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 class TreeSource(Protocol):
@@ -203,7 +213,7 @@ class VirtualTree(VirtualRows):
         label_width = max(8, self.room - cell_len(stem) - sides - (2 if self.detail_width else 1))
         segments = [
             Segment(stem, style or self.tone_style(Tone.MUTED)),
-            self.segment(self.source.label(node), label_width, style),
+            self._label(line, label_width, style),
         ]
         gap = Segment(" ", style or self.tone_style(Tone.PLAIN))
         if self.detail_width:
@@ -213,6 +223,17 @@ class VirtualTree(VirtualRows):
             segments += [gap, *(self.segment(mark, 1, style) for mark in marks)]
             segments.append(self.segment("", self.mark_width - len(marks), style))
         return segments
+
+    def _label(self, line: int, width: int, style: Style | None) -> Segment:
+        part = self.source.label(self._rows[line])
+        text = _text(part)
+        keep = 0
+        if len(text) > width:  # show what tells it from the rows beside it
+            beside = [other for other in (line - 1, line + 1) if 0 <= other < len(self._rows)]
+            keep = max(
+                (_alike(text, _text(self.source.label(self._rows[other]))) for other in beside), default=0
+            )
+        return self.segment(part, width, style, keep=keep)
 
     def _stem(self, line: int) -> str:
         glyphs = self.glyphs
