@@ -4,8 +4,8 @@ hashlib releases the interpreter lock, so that two threads hash at twice the rat
 1 MiB, which stays in the processor's cache between the read and the hash.
 """
 
-import hashlib
 import threading
+import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -22,6 +22,8 @@ Mode = Literal["auto", "all", "none"]
 _TILE: Final = 1 << 20
 _POLL: Final = 1 / 30
 """Seconds between looks at `cancel` and reports of progress."""
+_PATIENCE: Final = 1 / 20
+"""Seconds to wait for threads that were told to stop. One that hangs in a read of a dead disk is left behind."""
 
 
 class Choice(Struct, frozen=True):
@@ -65,6 +67,8 @@ def sha256(file: OpenFile, tile: memoryview, on_tile: Callable[[int], None]) -> 
 
     `on_tile` is told how many bytes were hashed after each tile, and stops the work by raising.
     """
+    import hashlib  # loads OpenSSL, which reading headers alone need not wait for
+
     digest = hashlib.sha256()
     offset = 0
     while offset < file.size:
@@ -137,6 +141,9 @@ class _Crew:
                     thread.join(_POLL)
         finally:
             self._stop.set()
+            end = time.monotonic() + _PATIENCE
+            for thread in threads:
+                thread.join(max(0.0, end - time.monotonic()))
         if self._crash is not None:
             raise self._crash
         pace.report(self._progress())

@@ -1,7 +1,6 @@
 """What is wrong with names: bytes that are no text, characters that deceive, names that look alike."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
@@ -81,5 +80,7 @@ def _look(name: bytes) -> str:
     """Return the name as a careless reader, or a file system that folds names, sees it."""
     if name.isascii() and _PLAIN.fullmatch(name):
         return name.decode().lower()
+    import unicodedata  # its tables have a megabyte, and few checkpoints need them
+
     shown = unicodedata.normalize("NFC", display_name(path_text(name)))
     return unicodedata.normalize("NFC", shown.casefold())

@@ -131,7 +131,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _info(
         "hardlink_outside",
-        "{file:path} has {outside:count} more name(s) outside of this folder.",
+        "{file:path} has further names outside of this folder: {outside:count}.",
         "Nothing needs to be done; know that a write through another name changes this file too.",
         "The link count of the file is higher than the number of names found here, as deduplicating stores and "
         "backups make it.",
@@ -160,7 +160,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _info(
         "hole",
-        "{file:path} keeps {allocated:bytes} on disk of {size:bytes}.",
+        "{file:path} has {size:bytes}, of which {allocated:bytes} are on disk.",
         "If you expect dense weights, compare a checksum with the origin: unwritten parts read as zeros.",
         "The file system keeps fewer blocks for the file than its size needs. Either the file has holes, as an "
         "interrupted or preallocated download leaves them, or the file system compresses.",
