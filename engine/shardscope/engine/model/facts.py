@@ -51,6 +51,8 @@ class Sniff(Struct, frozen=True):
 
     nature: Nature
     lfs: LfsPointer | None = None
+    looked: int = 0
+    """How many bytes were looked at."""
 
 
 class JsonDocument(Struct, frozen=True):

@@ -1,0 +1,158 @@
+"""safetensors headers: eight bytes of length, a JSON object, and the rule that tensors tile the rest of the file.
+
+Format: `safetensors/src/tensor.rs` and the README of the reference library, release 0.8.0. Whatever it refuses is
+refused here, with a code for each reason; where it is laxer than the format's text, `docs/format-notes.md` says which
+side is taken.
+
+Nearly every header takes the short way: a typed decoder builds the entries, and counting quotation marks proves that
+it dropped nothing (see `_typed`). Any doubt sends the header down the exact way (`header_text`), which names the fault.
+Both end in the same columns and the same checks (`tiling`).
+"""
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.facts import SafetensorsHeader
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.source import Reader
+from shardscope.engine.model.text import UNSAFE
+from shardscope.engine.parse.header_text import Columns, is_white, read_text
+from shardscope.engine.parse.names import note_names
+from shardscope.engine.parse.tiling import tile
+
+REFERENCE_CEILING: Final = 100_000_000
+"""Bytes of header beyond which the reference library refuses a file."""
+
+_LARGE_METADATA: Final = 32_768, 1_000
+"""Characters and keys beyond which metadata gets a word."""
+_PLAIN_CONTROL: Final = str.maketrans("", "", "\n\r\t")
+
+
+class _Entry(Struct, gc=False):
+    """One value of the header. The defaults let the metadata, which has none of the fields, decode as well.
+
+    Each default is a value that sends the header down the exact way, so that a missing field never passes for one.
+    """
+
+    dtype: str = ""
+    shape: tuple[int, ...] = (-1,)
+    data_offsets: tuple[int, int] = (-1, -1)
+
+
+_ENTRIES: Final = msgspec.json.Decoder(dict[str, _Entry])
+_METADATA: Final = msgspec.json.Decoder(dict[str, str])
+_METADATA_AT: Final = re.compile(
+    rb'"__metadata__"[ \t\r\n]*+:[ \t\r\n]*+(\{(?:[^"{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+\})', re.DOTALL
+)
+_PAIR: Final = re.compile(rb"\\.", re.DOTALL)
+_SPACES: Final = re.compile(rb" *+")
+_NEGATIVE: Final = re.compile(rb"[\[,][ \t\r\n]*+-")
+
+
+def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
+    """Read and check the header of a safetensors file: 8 bytes, then exactly the header, never a byte of the data.
+
+    Raises `Fault` with the `header.*` code of what is wrong first, or `limit.header_bytes`, `limit.tensors`, `limit.tensor_rank`,
+    `limit.json_depth`, `limit.json_nodes`. A file that is cut off or too long in its data (`header.truncated`,
+    `header.overlong`) and dtypes that are not known (`header.dtype_unknown`) are notes of severity error: the header itself is
+    whole and says what should be there.
+    """
+    size = reader.size
+    if size < 8:
+        raise Fault("header.too_short", size=size)
+    length = int.from_bytes(reader.pread(0, 8), "little")
+    if length == 0:
+        raise Fault("header.length_zero")
+    if length > size - 8:
+        raise Fault("header.past_eof", length=length, missing=length - (size - 8))
+    if length > limits.header_bytes:
+        raise Fault("limit.header_bytes", limit=limits.header_bytes, found=length)
+    raw = reader.pread(8, length)
+    notes = _framing(raw)
+    columns = _typed(raw) or read_text(raw, limits)
+    del raw
+    data_begin = 8 + length
+    notes += columns.notes
+    notes += tile(columns, size - data_begin, limits)
+    notes += note_names(columns.names)
+    notes += _metadata_notes(columns.metadata)
+    if data_begin % 8:
+        notes.append(Finding("header.unaligned", {"offset": data_begin}))
+    return SafetensorsHeader(
+        header_bytes=length,
+        data_begin=data_begin,
+        data_end=data_begin + (columns.ends[-1] if columns.ends else 0),
+        names=columns.names,
+        dtypes=columns.dtypes,
+        shapes=columns.shapes,
+        begins=[data_begin + begin for begin in columns.begins],
+        ends=[data_begin + end for end in columns.ends],
+        metadata=columns.metadata,
+        notes=tuple(notes),
+    )
+
+
+def _framing(raw: bytes) -> list[Finding]:
+    notes = []
+    if len(raw) > REFERENCE_CEILING:
+        notes.append(Finding("header.beyond_reference", {"length": len(raw), "ceiling": REFERENCE_CEILING}))
+    if raw[:1] in b" \t\r\n":
+        notes.append(Finding("header.leading_space"))
+    end = raw.rfind(b"}") + 1
+    if not _SPACES.fullmatch(raw, end) and is_white(raw, end):
+        notes.append(Finding("header.padding_space"))
+    return notes
+
+
+def _typed(raw: bytes) -> Columns | None:
+    """Decode a header with nothing odd about it; null where the exact way has to look.
+
+    The typed decoder keeps the last of two equal keys and skips unknown fields without a word. Both show in the
+    number of quotation marks that delimit strings: a tensor has exactly ten (its name, three keys, its dtype), a pair
+    of the metadata four, the key `__metadata__` two. As everything that was kept accounts for at least so many, an equal
+    total proves that nothing was dropped, whatever the escapes.
+    """
+    metadata: dict[str, str] = {}
+    quotes = 0
+    try:
+        entries = _ENTRIES.decode(raw)
+        if b"__metadata__" in raw:
+            at = _METADATA_AT.search(raw)
+            if at is None or entries.pop("__metadata__", None) is None:
+                return None
+            metadata = _METADATA.decode(at[1])
+            quotes = 2 + 4 * len(metadata)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    delimiters = raw if b"\\" not in raw else _PAIR.sub(b"", raw)
+    if delimiters.count(b'"') != quotes + 10 * len(entries):
+        return None
+    if b"-" in raw and _NEGATIVE.search(raw):  # includes -0, which the decoder takes for 0
+        return None
+    columns = Columns(
+        names=list(entries),
+        dtypes=[entry.dtype for entry in entries.values()],
+        shapes=[entry.shape for entry in entries.values()],
+        begins=[entry.data_offsets[0] for entry in entries.values()],
+        ends=[entry.data_offsets[1] for entry in entries.values()],
+        metadata=metadata,
+    )
+    incomplete = "" in columns.dtypes or (-1,) in columns.shapes or -1 in columns.begins
+    return None if incomplete else columns
+
+
+def _metadata_notes(metadata: dict[str, str]) -> list[Finding]:
+    if not metadata:
+        return []
+    notes = []
+    text = "".join((*metadata, *metadata.values()))
+    characters, keys = _LARGE_METADATA
+    if len(text) > characters or len(metadata) > keys:
+        notes.append(Finding("header.metadata_large", {"characters": len(text), "keys": len(metadata)}))
+    if not (text.isascii() and text.isprintable()) and UNSAFE.search(text.translate(_PLAIN_CONTROL)):
+        notes.append(Finding("header.metadata_control"))
+    return notes
