@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.app.terminal import Command, environment, process, run
 
 import shardscope.engine
 from shardscope.app.cli.interrupt import Interrupt
@@ -20,6 +19,7 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
+from tests.app.terminal import Command, environment, process, run
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_the_explorer_refuses_without_a_terminal() -> None:
     assert said.code == ExitCode.USAGE
     assert said.out == ""
     assert "standard input is none" in said.err
-    assert "shardscope inspect some folder" in said.err
+    assert "shardscope inspect 'some folder'" in said.err
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown"])

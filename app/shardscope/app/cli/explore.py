@@ -35,9 +35,10 @@ def explore(
     PATH is a file or folder; without it the current folder is offered.
     """
     if reason := _hindrance():
+        from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
-        raise Fault("usage.no_terminal", reason=reason, path="PATH" if path is None else path)
+        raise Fault("usage.no_terminal", reason=reason, command=inspect_command(Target(path or ".")))
     from shardscope.app.explorer import run
     from shardscope.engine.model.limits import Limits, with_overrides
 

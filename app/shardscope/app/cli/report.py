@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shardscope.app.cli.facts import facts
-from shardscope.app.explorer.target import quoted
+from shardscope.app.explorer.target import Target, inspect_command, tensors_command
 from shardscope.engine.host import Host
 from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.descriptor import Descriptor
@@ -180,10 +180,11 @@ def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:
 
 
 def _next_steps(descriptor: Descriptor, path: str) -> Iterator[Text]:
-    word = quoted(f"./{path}" if path.startswith("-") else path)
-    steps = [("look around", f"shardscope {word}"), ("every fact", f"shardscope inspect {word} --json")]
+    target = Target(path, descriptor.limits, descriptor.source.hf_cache)
+    words = inspect_command(target).removeprefix("shardscope inspect ")
+    steps = [("look around", f"shardscope {words}"), ("every fact", f"shardscope inspect {words} --json")]
     if descriptor.tensors.count:
-        steps.insert(0, ("each tensor", f"shardscope tensors {word}"))
+        steps.insert(0, ("each tensor", tensors_command(target, None)))
     worst = max(descriptor.blockers, key=lambda item: item.severity.rank, default=None)
     if worst is not None:
         steps.insert(0, ("what it means", f"shardscope explain {worst.code}"))

@@ -78,9 +78,10 @@ def tensors(
     opaque = found.descriptor.tensors.files_opaque
     table = found.tensors
     if opaque and not len(table):
+        from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
-        raise Fault("tensors.opaque", files=opaque, path=path)
+        raise Fault("tensors.opaque", files=opaque, command=inspect_command(Target(path)))
     rows = chosen(table, patterns, sort)
     if as_json:
         for part in json_parts(table, rows, opaque):

@@ -20,7 +20,7 @@ TABLE: Final[tuple[Code, ...]] = (
         Severity.ERROR,
         Stage.COMMAND,
         "The explorer needs a terminal, and {reason:word}.",
-        "Run `shardscope inspect {path:path}` for the same answer as text, or add --json for a document.",
+        "Run `{command:word}` for the same answer as text, or add --json for a document.",
         "The explorer draws on the whole screen and reads keys, so standard input, output and error must be a terminal "
         "that can move its cursor. Every screen has a command that prints the same.",
         exit=ExitCode.USAGE,
@@ -30,7 +30,7 @@ TABLE: Final[tuple[Code, ...]] = (
         Severity.ERROR,
         Stage.DESCRIBE,
         "No tensor can be listed: {files:count} of the files that would hold them need decoding.",
-        "Run `shardscope inspect {path:path}` to see what their names and containers tell without decoding.",
+        "Run `{command:word}` to see what their names and containers tell without decoding.",
         "The tensors of pickled files are described inside the pickle, and the safe plane interprets no pickle byte. "
         "Not listed does not mean not there.",
         (Blocks.DECODE,),
