@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.app.terminal import Command, environment, run
 
 from shardscope.app.cli.completion import SHELLS
 from shardscope.app.cli.root import COMMANDS
 from shardscope.engine.model.limits import Limits, limit_names
+from tests.app.terminal import Command, environment, run
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import json
 import re
 
 import pytest
-from tests.app.terminal import Command
 
 from shardscope.app.cli.root import COMMANDS
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import NAMES
 from shardscope.engine.version import __version__
+from tests.app.terminal import Command
 
 
 @pytest.fixture

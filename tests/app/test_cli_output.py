@@ -4,12 +4,12 @@ import io
 import sys
 
 import pytest
-from tests.app.terminal import environment, run
 
 from shardscope.app.cli.output import encoded, speaks_unicode, wants_color
 from shardscope.app.cli.progress import LOG_EVERY, Log, Rate
 from shardscope.app.cli.words import clock
 from shardscope.engine.model.progress import Progress
+from tests.app.terminal import environment, run
 
 
 class Terminal(io.StringIO):

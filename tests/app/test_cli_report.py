@@ -5,9 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tests.app.fakes import FakeInspection, a_blocker, entry, inspection, llama_rows, tensor_table
-from tests.conftest import SvgSnapshots
-from tests.hostile import HOSTILE
 
 from shardscope.app.cli.report import render
 from shardscope.engine.host import Host
@@ -18,6 +15,9 @@ from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.text import UNSAFE, display_name
 from shardscope.engine.model.topology import Axis, Mesh, Topology
+from tests.app.fakes import FakeInspection, a_blocker, entry, inspection, llama_rows, tensor_table
+from tests.conftest import SvgSnapshots
+from tests.hostile import HOSTILE
 
 GIB = 1 << 30
 HOST = Host(412 * GIB, 96 * GIB, 80 * GIB, 64 * GIB, 2 * GIB)

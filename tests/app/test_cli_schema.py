@@ -5,12 +5,12 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from tests.app.terminal import Command
 
 from shardscope.app.cli.schema import short
 from shardscope.engine.model.documents import DOCUMENTS
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import NAMES
+from tests.app.terminal import Command
 
 
 @pytest.fixture

@@ -10,9 +10,6 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
-from tests.app.fakes import FakeInspection, entry, inspection, llama_rows, tensor_table
-from tests.app.terminal import Command
-from tests.hostile import HOSTILE
 
 import shardscope.engine
 from shardscope.app.cli.tensors import chosen, csv_parts, json_parts, text_parts
@@ -22,6 +19,9 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import UNSAFE
+from tests.app.fakes import FakeInspection, entry, inspection, llama_rows, tensor_table
+from tests.app.terminal import Command
+from tests.hostile import HOSTILE
 
 Rows = list[tuple[str, str, tuple[int, ...], int, str]]
 SMALL: Rows = [
