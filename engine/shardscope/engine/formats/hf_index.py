@@ -135,7 +135,6 @@ class CrossCheck:
         self._targets = {target: locate(probe, index, target) for target in index.files}
         self._by_path = {entry.path: target for target, entry in self._targets.items() if entry is not None}
         self._tensor_bytes = 0
-        self._complete = True
 
     @property
     def files(self) -> list[Entry]:
@@ -162,12 +161,10 @@ class CrossCheck:
             self._probe.report(
                 "findings.more", self._index.entry, count=len(gone) - cap, word="index.shard_missing"
             )
-        self._complete = self._complete and not gone
         return bool(gone)
 
     def unreadable(self, entry: Entry) -> None:
         """Say that a listed file could not be read."""
-        self._complete = False
         target = self._by_path.get(entry.path)
         if target is not None:
             count = self._index.files[target]
@@ -209,9 +206,9 @@ class CrossCheck:
                 self._probe.report(code, index, target=entry.text, count=len(found), tensor=found[0])
 
     def total(self) -> None:
-        """Compare the declared total with what the headers hold, once every file was read."""
+        """Compare the declared total with what the headers hold; with files absent it tells how much is absent."""
         declared = self._index.total_size
-        if declared is not None and self._complete and declared != self._tensor_bytes:
+        if declared is not None and declared != self._tensor_bytes:
             self._probe.report(
                 "index.total_size", self._index.entry, declared=declared, found=self._tensor_bytes
             )

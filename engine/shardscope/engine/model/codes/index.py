@@ -150,9 +150,10 @@ TABLE: Final = (
         "index.total_size",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{file:path} declares total_size {declared:bytes}; the tensors of its files hold {found:bytes}.",
+        "{file:path} declares total_size {declared:bytes}; the tensors in the files that are here hold {found:bytes}.",
         "Fetch index and files again from the same save, or rebuild the index.",
-        "total_size counts the bytes of all tensors, headers excluded. A difference hints at an edited or mixed save.",
+        "total_size counts the bytes of all tensors, headers excluded. Where no file is absent, a difference hints at an "
+        "edited or mixed save.",
         (),
     ),
     Code(
