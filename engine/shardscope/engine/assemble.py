@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from shardscope.engine.classify import Verdict, capped
+from shardscope.engine.classify import Candidate, Verdict, capped
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.descriptor import (
     AdapterMatch,
+    Component,
     Descriptor,
     Digest,
     FileRecord,
@@ -30,7 +31,7 @@ from shardscope.engine.model.resources import Estimate, Resources
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.tensors import DTYPES, DTypeShare, TensorTable
-from shardscope.engine.model.text import exact_text
+from shardscope.engine.model.text import counted, display_name, exact_text, path_text
 from shardscope.engine.model.topology import Topology
 from shardscope.engine.version import __version__
 
@@ -82,7 +83,10 @@ def descriptor(
         planes=Planes(PlaneState.EXAMINED, PlaneState.NOT_EXAMINED, PlaneState.NOT_EXAMINED),
         source=_source(inventory, digest_mode, digests, hf_cache, {entry.path for entry in opaque}),
         classification=_classification(verdict, status, facts),
-        components=tuple(component for _, found in facts for component in found.components),
+        components=(
+            *(component for _, found in facts for component in found.components),
+            *map(_candidate, verdict.candidates),
+        ),
         producer=_unique(fact for _, found in facts for fact in found.producer),
         topology=next((found.topology for _, found in facts if found.topology.meshes), Topology()),
         state_scope=_state(facts),
@@ -91,6 +95,20 @@ def descriptor(
         resources=_resources(inventory, facts, tensors),
         adapter=AdapterMatch("none"),
         blockers=blockers,
+    )
+
+
+def _candidate(candidate: Candidate) -> Component:
+    note = f"{counted(candidate.files, 'file')}" + (
+        f"; {candidate.tracker} names it" if candidate.tracker else ""
+    )
+    return Component(
+        kind="candidate",
+        name=display_name(path_text(candidate.folder)),
+        format=" and ".join(candidate.formats),
+        files=(),
+        bytes=candidate.bytes,
+        note=note,
     )
 
 
@@ -141,7 +159,7 @@ def _source(
 
 
 def _classification(verdict: Verdict, status: Status, facts: Described) -> Classification:
-    evidence: list[Evidence] = []
+    evidence: list[Evidence] = list(verdict.evidence)
     confidences = []
     for claim, found in facts:
         both = (*claim.evidence, *found.evidence)
@@ -207,7 +225,7 @@ def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverv
 
 def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:
     requirement = (
-        f"{len(opaque):,} file(s) stay opaque until they are decoded, which must be asked for each time."
+        f"Opaque until decoded, which must be asked for each time: {counted(len(opaque), 'file')}."
         if opaque
         else "Nothing here needs more than the safe plane."
     )

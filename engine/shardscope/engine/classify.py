@@ -11,17 +11,28 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Format
 from shardscope.engine.formats.roles import COMPANIONS, role_of
+from shardscope.engine.formats.trackers import Tracker, trackers_in
 from shardscope.engine.model.evidence import Alternative, Confidence, Evidence, EvidenceKind
-from shardscope.engine.model.source import Entry, Kind
 from shardscope.engine.model.text import display_name, path_text
 
 STEP: Final = re.compile(r"(global_step|checkpoint|step|iter|epoch)[-_]?\d+.*|release", re.IGNORECASE)
 """Folders that trainers make, one for each save."""
-_WEAK: Final = frozenset({EvidenceKind.NAME, EvidenceKind.STRUCTURE})
+_WEAK: Final = frozenset({EvidenceKind.NAME, EvidenceKind.STRUCTURE, EvidenceKind.TRACKER})
 WEIGHT_SETS: Final = frozenset({"hf_safetensors", "hf_torch"})
 """Formats that hold the same model twice where they stand in one folder."""
 PIPELINE: Final = "model_index.json"
 """Marks a folder whose sub-folders are the parts of one pipeline (diffusers)."""
+
+
+class Candidate(Struct, frozen=True):
+    """One of several saves that stand side by side."""
+
+    folder: bytes
+    formats: tuple[str, ...]
+    files: int
+    bytes: int
+    tracker: str | None
+    """The tracker that names it, neutralised."""
 
 
 class Verdict(Struct, frozen=True):
@@ -31,8 +42,8 @@ class Verdict(Struct, frozen=True):
     """A format's name, or `composite`, `ambiguous`, `unknown`, `empty`."""
     claims: tuple[Claim, ...]
     alternatives: tuple[Alternative, ...]
-    candidates: tuple[str, ...] = ()
-    """Folders to choose from, where several saves stand side by side."""
+    evidence: tuple[Evidence, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
 
 
 def format_named(name: str) -> Format:
@@ -41,20 +52,31 @@ def format_named(name: str) -> Format:
 
 
 def weigh(probe: Probe) -> Verdict:
-    """Ask every format about every folder and decide."""
+    """Ask every format about every folder that no claim owns yet, parents first, and decide."""
     claims: list[Claim] = []
     alternatives: list[Alternative] = []
-    folders = sorted(path for path, entries in probe.inventory.by_folder.items() if _holds_files(entries))
+    trackers: list[Tracker] = []
+    owned: set[bytes] = set()
+    folders = sorted(path for path, entries in probe.inventory.by_folder.items() if entries)
     for done, path in enumerate(folders):
         probe.checkpoint("classify", done, len(folders))
-        found, rejected = _claims_in(probe, probe.folder(path))
+        if owned and _within(path, owned):
+            continue
+        folder = probe.folder(path)
+        trackers += trackers_in(probe, folder)
+        found, rejected = _claims_in(probe, folder)
         claims += found
         alternatives += rejected
-    return _decide(probe, claims, alternatives)
+        owned.update(below for claim in found for below in claim.owned)
+    return _decide(probe, claims, alternatives, trackers)
 
 
-def _holds_files(entries: Iterable[Entry]) -> bool:
-    return any(entry.kind is Kind.FILE for entry in entries)
+def _within(path: bytes, owned: set[bytes]) -> bool:
+    while path:
+        if path in owned:
+            return True
+        path = path.rpartition(b"/")[0]
+    return False
 
 
 def _claims_in(probe: Probe, folder: Folder) -> tuple[list[Claim], list[Alternative]]:
@@ -62,10 +84,13 @@ def _claims_in(probe: Probe, folder: Folder) -> tuple[list[Claim], list[Alternat
     alternatives: list[Alternative] = []
     for item in FORMATS:
         view = folder
-        if item.general and claims:
-            taken = [entry for claim in claims for entry in claim.files]
-            companions = [entry for name, entry in folder.files.items() if role_of(name) in COMPANIONS]
-            view = folder.without((*taken, *companions))
+        if item.general:
+            if not folder.files:
+                continue
+            if claims:
+                taken = [entry for claim in claims for entry in claim.files]
+                companions = [entry for name, entry in folder.files.items() if role_of(name) in COMPANIONS]
+                view = folder.without((*taken, *companions))
         answer = item.recognise(probe, view)
         if isinstance(answer, Claim):
             claims.append(answer)
@@ -74,37 +99,34 @@ def _claims_in(probe: Probe, folder: Folder) -> tuple[list[Claim], list[Alternat
     return claims, alternatives
 
 
-def _decide(probe: Probe, claims: Sequence[Claim], alternatives: list[Alternative]) -> Verdict:
+def _decide(
+    probe: Probe, claims: Sequence[Claim], alternatives: list[Alternative], trackers: Sequence[Tracker]
+) -> Verdict:
+    evidence = tuple(tracker.evidence for tracker in trackers)
     if not claims:
         files = len(probe.inventory.files)
         if files:
             probe.report("layout.unknown", ".", count=files)
         else:
             probe.report("layout.empty", ".")
-        return Verdict("unknown" if files else "empty", (), tuple(alternatives))
+        return Verdict("unknown" if files else "empty", (), tuple(alternatives), evidence)
     rivals = _rivals(claims)
     if rivals:
         names = " and ".join(sorted({claim.format for claim in rivals}))
         probe.report("layout.ambiguous", _shown(rivals[0].folder), formats=names)
         reason = "claims the same files as another format"
         weighed = [Alternative(claim.format, reason, claim.evidence) for claim in rivals]
-        return Verdict("ambiguous", (), (*alternatives, *weighed))
-    candidates = _candidates(probe, claims)
+        return Verdict("ambiguous", (), (*alternatives, *weighed), evidence)
+    candidates = _candidates(probe, claims, trackers)
     if candidates:
-        probe.report(
-            "layout.several_candidates", ".", count=len(candidates), first=candidates[0], last=candidates[-1]
-        )
-        return Verdict("ambiguous", (), tuple(alternatives), tuple(candidates))
+        first, last = (_shown(candidates[place].folder) for place in (0, -1))
+        probe.report("layout.several_candidates", ".", count=len(candidates), first=first, last=last)
+        return Verdict("ambiguous", (), tuple(alternatives), evidence, tuple(candidates))
     formats = sorted({claim.format for claim in claims})
-    if len(formats) == 1:
-        return Verdict(formats[0], tuple(claims), tuple(alternatives))
-    beside = [claim for claim in claims if claim.format in WEIGHT_SETS]
-    for folder in sorted({claim.folder for claim in beside}):
-        here = sorted(claim.format for claim in beside if claim.folder == folder)
-        if len(here) > 1:
-            probe.report("layout.weight_sets", _shown(folder), count=len(here), sets=", ".join(here))
-    probe.report("layout.composite", ".", count=len(claims), formats=", ".join(formats))
-    return Verdict("composite", tuple(claims), tuple(alternatives))
+    if len(formats) == 1 and not _is_root_with_steps(claims):
+        return Verdict(formats[0], tuple(claims), tuple(alternatives), evidence)
+    _report_composite(probe, claims, formats)
+    return Verdict("composite", tuple(claims), tuple(alternatives), evidence)
 
 
 def _rivals(claims: Sequence[Claim]) -> list[Claim]:
@@ -117,20 +139,64 @@ def _rivals(claims: Sequence[Claim]) -> list[Claim]:
     return list({id(claim): claim for claim in shared}.values())
 
 
-def _candidates(probe: Probe, claims: Sequence[Claim]) -> list[str]:
-    """Return the folders of saves that stand side by side, where nothing makes them one checkpoint."""
+def _candidates(probe: Probe, claims: Sequence[Claim], trackers: Sequence[Tracker]) -> list[Candidate]:
+    """Return the saves that stand side by side, where nothing makes them one checkpoint."""
     folders = sorted({claim.folder for claim in claims})
     if len(folders) < 2 or b"" in folders or PIPELINE in probe.folder(b"").files:
         return []
-    tops = sorted({folder.split(b"/")[0] for folder in folders})
-    steps = [top for top in tops if STEP.fullmatch(path_text(top))]
-    if len(tops) > 1 and (len(steps) > 1 or len({claim.format for claim in claims}) == 1):
-        return [display_name(path_text(top)) for top in (steps if len(steps) > 1 else tops)]
-    return []
+    parent = _common_folder(folders)
+    tops = sorted({_child(folder, parent) for folder in folders})
+    steps = [top for top in tops if STEP.fullmatch(path_text(top.rpartition(b"/")[2]))]
+    same = len({claim.format for claim in claims}) == 1
+    if len(tops) < 2 or not (len(steps) > 1 or same):
+        return []
+    named = {tracker.target: tracker.entry.text for tracker in trackers}
+    return [_candidate(probe, top, claims, named.get(top)) for top in (steps if len(steps) > 1 else tops)]
+
+
+def _common_folder(folders: Sequence[bytes]) -> bytes:
+    """Return the deepest folder that is a proper parent of all of `folders`."""
+    parts = [folder.split(b"/") for folder in folders]
+    common: list[bytes] = []
+    for level in zip(*(p[:-1] for p in parts), strict=False):
+        if len(set(level)) > 1:
+            break
+        common.append(level[0])
+    return b"/".join(common)
+
+
+def _child(folder: bytes, parent: bytes) -> bytes:
+    """Return the child of `parent` that is, or leads to, `folder`."""
+    start = len(parent) + 1 if parent else 0
+    end = folder.find(b"/", start)
+    return folder if end < 0 else folder[:end]
+
+
+def _candidate(probe: Probe, top: bytes, claims: Sequence[Claim], tracker: str | None) -> Candidate:
+    prefix = top + b"/"
+    formats = sorted({c.format for c in claims if c.folder == top or c.folder.startswith(prefix)})
+    sizes = [entry.size for entry in probe.inventory.files if entry.path.startswith(prefix)]
+    return Candidate(top, tuple(formats), len(sizes), sum(sizes), tracker)
+
+
+def _is_root_with_steps(claims: Sequence[Claim]) -> bool:
+    """Tell whether a trainer left a final save in the root and its steps below it."""
+    below = [claim.folder for claim in claims if claim.folder]
+    steps = any(STEP.fullmatch(path_text(folder.split(b"/")[0])) for folder in below)
+    return steps and len(below) < len(claims)
+
+
+def _report_composite(probe: Probe, claims: Sequence[Claim], formats: Sequence[str]) -> None:
+    beside = [claim for claim in claims if claim.format in WEIGHT_SETS]
+    for folder in sorted({claim.folder for claim in beside}):
+        here = sorted(claim.format for claim in beside if claim.folder == folder)
+        if len(here) > 1:
+            probe.report("layout.weight_sets", _shown(folder), count=len(here), sets=", ".join(here))
+    probe.report("layout.composite", ".", count=len(claims), formats=", ".join(formats))
 
 
 def _shown(folder: bytes) -> str:
-    return path_text(folder) or "."
+    return display_name(path_text(folder)) or "."
 
 
 def capped(confidence: Confidence, evidence: Iterable[Evidence]) -> Confidence:

@@ -21,6 +21,7 @@ from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
+from shardscope.engine.model.text import counted
 
 SUFFIX: Final = "safetensors"
 
@@ -41,7 +42,7 @@ class HfSafetensors:
             return Alternative(self.name, "an index on its own: inspect the folder that holds its files")
         evidence = []
         if files:
-            says = f"{len(files):,} file(s) named *.safetensors"
+            says = f"{counted(len(files), 'file')} named *.safetensors"
             evidence.append(Evidence(EvidenceKind.NAME, files[0].text, says, Basis.INFERRED))
         evidence += [
             Evidence(EvidenceKind.NAME, entry.text, "named like the index of a sharded save", Basis.INFERRED)
@@ -82,7 +83,7 @@ class HfSafetensors:
         state = StatePart(
             Presence.PRESENT if tensors else Presence.UNKNOWN,
             Basis.OBSERVED if tensors else Basis.UNKNOWN,
-            f"{tensors:,} tensor(s) in {sum(len(r.files) for r in readings):,} readable file(s)",
+            f"{counted(tensors, 'tensor')} in {counted(sum(len(r.files) for r in readings), 'readable file')}",
         )
         components = [reading.component(found) for found, reading in zip(sets, readings, strict=True)]
         producer = tuple(fact for reading in readings[:1] for fact in reading.producer)
@@ -182,7 +183,7 @@ def _weigh(readings: list[_Reading], config: model_config.ConfigReading) -> tupl
     read = [entry for reading in readings for entry in reading.files]
     if not read:
         return Confidence.LOW, []
-    says = f"{len(read):,} valid safetensors header(s)"
+    says = f"{counted(len(read), 'valid safetensors header')}"
     evidence = [Evidence(EvidenceKind.HEADER, read[0].text, says, Basis.OBSERVED)]
     indexed = [reading for reading in readings if reading.indexed]
     whole = all(reading.complete and reading.agrees for reading in readings)

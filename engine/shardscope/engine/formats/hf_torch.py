@@ -20,6 +20,7 @@ from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
+from shardscope.engine.model.text import counted
 
 SUFFIX: Final = "bin"
 _WEIGHTS: Final = re.compile(r"(pytorch_model|diffusion_pytorch_model)([-_.].*)?\.bin", re.IGNORECASE)
@@ -53,7 +54,7 @@ class HfTorch:
         if not files and probe.inventory.root_is_file:
             return Alternative(self.name, "an index on its own: inspect the folder that holds its files")
         first = (files or indexes)[0]
-        says = f"{len(files):,} file(s) named like Hugging Face torch weights"
+        says = f"{counted(len(files), 'file')} named like Hugging Face torch weights"
         evidence = [Evidence(EvidenceKind.NAME, first.text, says, Basis.INFERRED)]
         return Claim(self.name, folder.path, (*files, *indexes), Confidence.LOW, tuple(evidence))
 
@@ -72,8 +73,8 @@ class HfTorch:
         report_opaque(probe, opaque)
         config = model_config.describe(probe, folder)
         names = sum(len(index.weight_map) for index in by_entry.values())
-        says = f"{len(opaque):,} pickle-backed file(s)" + (
-            f"; the index names {names:,} tensor(s)" if names else ""
+        says = f"{counted(len(opaque), 'pickle-backed file')}" + (
+            f"; the index names {counted(names, 'tensor')}" if names else ""
         )
         state = StatePart(Presence.OPAQUE if opaque else Presence.UNKNOWN, Basis.OBSERVED, says)
         confidence = Confidence.MEDIUM if found.torch and whole else Confidence.LOW

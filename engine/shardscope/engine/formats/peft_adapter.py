@@ -16,6 +16,7 @@ from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
+from shardscope.engine.model.text import counted
 
 CONFIG: Final = "adapter_config.json"
 _SAFETENSORS: Final = "adapter_model.safetensors"
@@ -54,7 +55,7 @@ class PeftAdapter:
             tensors = len(header.names)
             size = header.data_end - header.data_begin
             lora = sum(".lora_" in name for name in header.names)
-            says = f"valid safetensors header, {lora:,} of {tensors:,} tensor(s) named lora_*"
+            says = f"valid safetensors header, {lora:,} of {counted(tensors, 'tensor')} named lora_*"
             evidence.append(Evidence(EvidenceKind.HEADER, weights.text, says, Basis.OBSERVED))
         torch = [by_name[name] for name in _TORCH if name in by_name]
         found = containers(probe, torch)
@@ -105,10 +106,12 @@ class PeftAdapter:
 def _weights(tensors: int, opaque: tuple[Entry, ...]) -> StatePart:
     if tensors:
         return StatePart(
-            Presence.PRESENT, Basis.OBSERVED, f"{tensors:,} adapter tensor(s); no base model weights"
+            Presence.PRESENT, Basis.OBSERVED, f"{counted(tensors, 'adapter tensor')}; no base model weights"
         )
     if opaque:
-        return StatePart(Presence.OPAQUE, Basis.OBSERVED, f"{len(opaque):,} pickle-backed adapter file(s)")
+        return StatePart(
+            Presence.OPAQUE, Basis.OBSERVED, f"{counted(len(opaque), 'pickle-backed adapter file')}"
+        )
     return StatePart(Presence.UNKNOWN)
 
 

@@ -26,6 +26,8 @@ class Claim(Struct, frozen=True):
     files: tuple[Entry, ...]
     confidence: Confidence
     evidence: tuple[Evidence, ...]
+    owned: tuple[bytes, ...] = ()
+    """Folders below `folder` that belong to this claim with everything in them: no other format looks there."""
 
 
 class Facts(Struct, frozen=True):

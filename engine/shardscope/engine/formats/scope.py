@@ -8,6 +8,7 @@ from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart, StateScope
+from shardscope.engine.model.text import counted
 
 _PARTS = {
     "optimizer": "optimizer",
@@ -42,6 +43,6 @@ def _named(part: str, files: list[Entry]) -> StatePart:
     return StatePart(
         Presence.OPAQUE,
         Basis.INFERRED,
-        f"{len(files):,} file(s) named like {words} state, not examined",
+        f"{counted(len(files), 'file')} named like {words} state, not examined",
         names,
     )

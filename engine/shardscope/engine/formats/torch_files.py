@@ -9,6 +9,7 @@ from shardscope.engine.formats.probe import Probe
 from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
 from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.source import Entry
+from shardscope.engine.model.text import counted
 
 PICKLED: Final = frozenset({Nature.ZIP, Nature.TORCH_LEGACY, Nature.PICKLE, Nature.TAR})
 """What a file of torch.save can be by its first bytes: a zip, the stream from before 1.6, or the tar before that."""
@@ -58,10 +59,10 @@ def containers(probe: Probe, files: Sequence[Entry]) -> Containers:
                 probe.expect(entry, *PICKLED)
     evidence = []
     if zips:
-        says = f"{zips:,} zip(s) with the records of torch.save"
+        says = f"{counted(zips, 'zip')} with the records of torch.save"
         evidence.append(Evidence(EvidenceKind.CONTAINER, torch[0].text, says, Basis.OBSERVED))
     if legacy:
-        says = f"{legacy:,} file(s) start with the magic number of torch.save before 1.6"
+        says = f"{counted(legacy, 'file')} with the magic number of torch.save before 1.6"
         evidence.append(Evidence(EvidenceKind.MAGIC, torch[0].text, says, Basis.OBSERVED))
     return Containers(
         tuple(torch), tuple(pickles), tuple(other), storage_bytes if files else None, tuple(evidence)

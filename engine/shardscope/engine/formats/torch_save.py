@@ -15,6 +15,7 @@ from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.state import Presence, StatePart
+from shardscope.engine.model.text import counted
 
 SUFFIXES: Final = ("pt", "pth", "bin", "ckpt", "pkl", "pickle", "tar")
 
@@ -34,9 +35,9 @@ class TorchSave:
             return None
         sniffed = [probe.sniff(entry) for entry in files]
         if all(sniff is not None and sniff.nature is Nature.UNKNOWN for sniff in sniffed):
-            reason = f"{len(files):,} file(s) have its suffix, none starts like a torch file"
+            reason = f"{counted(len(files), 'file')} with its suffix, none of which starts like a torch file"
             return Alternative(self.name, reason)
-        says = f"{len(files):,} file(s) named like torch files"
+        says = f"{counted(len(files), 'file')} named like torch files"
         evidence = Evidence(EvidenceKind.NAME, files[0].text, says, Basis.INFERRED)
         return Claim(self.name, folder.path, tuple(files), Confidence.LOW, (evidence,))
 
@@ -45,7 +46,7 @@ class TorchSave:
         found = containers(probe, claim.files)
         opaque = (*found.torch, *found.pickles)
         report_opaque(probe, opaque)
-        says = f"{len(opaque):,} pickle-backed file(s)"
+        says = f"{counted(len(opaque), 'pickle-backed file')}"
         state = StatePart(Presence.OPAQUE if opaque else Presence.UNKNOWN, Basis.OBSERVED, says)
         confidence = Confidence.MEDIUM if found.torch and not found.other else Confidence.LOW
         return Facts(

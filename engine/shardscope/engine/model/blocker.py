@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.text import counted
 
 Param = int | str | None
 
@@ -62,8 +63,8 @@ class Code(Struct, frozen=True):
 
     `message` and `remedy` are templates. The part after the colon names the kind of the parameter:
     `{file:path}` and `{tensor:name}` come from the checkpoint (a report may replace them), `{found:text}` is free
-    text of the checkpoint (a report removes it), `{size:bytes}` is a size, `{count:count}` a number and
-    `{word:word}` one of our own words.
+    text of the checkpoint (a report removes it), `{size:bytes}` is a size, `{count:count}` a number,
+    `{count:count file}` a number with its noun and `{word:word}` one of our own words.
     """
 
     code: str
@@ -125,11 +126,12 @@ class _Template(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if value is None:
             return "unknown"
-        match format_spec:
+        kind, _, noun = format_spec.partition(" ")
+        match kind:
             case "bytes":
                 return human_bytes(int(value))
             case "count":
-                return f"{int(value):,}"
+                return counted(int(value), noun) if noun else f"{int(value):,}"
             case "path" | "name":
                 return shown(str(value), 160)
             case "text":
@@ -146,7 +148,11 @@ def render(template: str, params: Mapping[str, Param]) -> str:
 
 def parameter_kinds(template: str) -> dict[str, str]:
     """Return the parameters of a template and the kind of each."""
-    return {name: kind or "" for _, name, kind, _ in string.Formatter().parse(template) if name}
+    return {
+        name: (kind or "").partition(" ")[0]
+        for _, name, kind, _ in string.Formatter().parse(template)
+        if name
+    }
 
 
 def _plain(value: Param, kind: str) -> Param:

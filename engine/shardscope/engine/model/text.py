@@ -91,3 +91,8 @@ def json_escape(document: str) -> str:
         return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
     return UNSAFE.sub(escape, document)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `3,000 files`. Only nouns that take an s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

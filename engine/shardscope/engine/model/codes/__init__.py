@@ -19,6 +19,7 @@ from shardscope.engine.model.codes import (
     layout,
     limits,
     source,
+    tracker,
     trust,
 )
 
@@ -33,6 +34,7 @@ CODES: Final[dict[str, Code]] = {
         index.TABLE,
         config.TABLE,
         layout.TABLE,
+        tracker.TABLE,
         trust.TABLE,
         limits.TABLE,
         command.TABLE,

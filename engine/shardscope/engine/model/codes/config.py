@@ -37,7 +37,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _code(
         Severity.WARNING,
         "config.case_twins",
-        "{file:path} has {count:count} group(s) of keys that differ only in case, such as {field:name}.",
+        "{file:path} has {count:count group} of keys that differ only in case, such as {field:name}.",
         "Keep the spelling that the model's class reads and remove the others.",
         "Loaders read one exact spelling and ignore the others without a word, so a person reading the file may take the "
         "wrong value for the one in force.",
@@ -45,7 +45,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _code(
         Severity.INFO,
         "config.code_reference",
-        "{file:path} names Python code to import, in {count:count} place(s): {fields:name}.",
+        "{file:path} names Python code to import, in {count:count place}: {fields:name}.",
         "Read that code before you let a loader run it; nothing here imports it.",
         "Keys such as auto_map make loaders fetch and import Python code, beside the checkpoint or of another "
         "repository, when they are told to trust it. Only the keys are named here: nothing is imported or fetched.",
@@ -53,7 +53,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _code(
         Severity.INFO,
         "config.path_reference",
-        "{file:path} points outside itself in {count:count} place(s), by {kind:word}; the first is {field:name}.",
+        "{file:path} points outside itself in {count:count place}, by {kind:word}; the first is {field:name}.",
         "Nothing here follows it. A loader may, so check where it leads before you load.",
         "Absolute paths, paths through a parent folder and URLs in a configuration name files of the machine that wrote "
         "it, or of the network. They are reported, not opened, and their text is not repeated.",
@@ -61,7 +61,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _code(
         Severity.WARNING,
         "config.secret",
-        "{file:path} holds what looks like a secret or a private place ({kind:word}) {count:count} time(s), first at "
+        "{file:path} holds what looks like a secret or a private place ({kind:word}) {count:count time}, first at "
         "{field:name}.",
         "If it is real, revoke it, and remove it before you share the file. Here it is never repeated.",
         "Training scripts write tokens, home folders, addresses and host names into configurations and metadata, where "

@@ -209,7 +209,7 @@ _ENTRY: Final = (
     ),
     _warning(
         "header.field_extra",
-        "{file:path} has {count:count} field(s) beside dtype, shape and data_offsets.",
+        "{file:path} has {count:count field} beside dtype, shape and data_offsets.",
         "Nothing; they are ignored, as loaders ignore them.",
         "The format's schema allows no other field. A producer that adds some may expect a reader that understands them.",
     ),
@@ -257,7 +257,7 @@ _GEOMETRY: Final = (
         "header.dtype_unknown",
         Severity.ERROR,
         Stage.PARSE,
-        "{file:path} has {count:count} tensor(s) of a dtype that this release does not know, first {dtype:word}.",
+        "{file:path} has {count:count tensor} of a dtype that this release does not know, first {dtype:word}.",
         "Use a release that knows the dtype, or convert the tensors where they were written.",
         "The tensors are listed with their bytes, but their elements cannot be counted and their size cannot be checked. "
         "A dtype name that is long or holds unusual characters is not repeated in the message.",
@@ -271,7 +271,7 @@ _GEOMETRY: Final = (
     ),
     _info(
         "header.rank_large",
-        "{file:path} has {count:count} tensor(s) of more than 16 dimensions, at most {rank:count}.",
+        "{file:path} has {count:count tensor} of more than 16 dimensions, at most {rank:count}.",
         "Nothing, unless a reader refuses them.",
         "The format sets no bound on the rank. Some libraries stop at 16 dimensions, array libraries at 64.",
     ),
@@ -280,7 +280,7 @@ _GEOMETRY: Final = (
 _NAMES: Final = (
     _info(
         "header.metadata_large",
-        "{file:path} carries {characters:count} characters of metadata in {keys:count} key(s).",
+        "{file:path} carries {characters:count} characters of metadata in {keys:count key}.",
         "Nothing, unless the metadata was not meant to be shared.",
         "Metadata is free text. Much of it means sharding records, training settings or something stored out of place.",
     ),
@@ -298,33 +298,33 @@ _NAMES: Final = (
     ),
     _warning(
         "header.name_long",
-        "{file:path} has {count:count} tensor name(s) of more than {bound:count} characters.",
+        "{file:path} has {count:count tensor name} of more than {bound:count} characters.",
         "Nothing, unless a program cuts names off.",
         "Names that long are shortened in the middle wherever they are shown; two of them can then look the same.",
     ),
     _warning(
         "header.name_control",
-        "{file:path} has {count:count} tensor name(s) with control characters.",
+        "{file:path} has {count:count tensor name} with control characters.",
         "Do not print the names raw.",
         "Escape sequences, line breaks and other control characters can change what a terminal shows or fake a line of "
         "a report. They are made visible here.",
     ),
     _warning(
         "header.name_invisible",
-        "{file:path} has {count:count} tensor name(s) with characters that are invisible or change the direction of text.",
+        "{file:path} has {count:count tensor name} with characters that are invisible or change the direction of text.",
         "Compare such names by their bytes, not by eye.",
         "Zero-width, bidirectional, private-use and unassigned characters let two different names look the same.",
     ),
     _warning(
         "header.name_confusable",
-        "{file:path} has {count:count} tensor name(s) that are easily taken for another.",
+        "{file:path} has {count:count tensor name} that are easily taken for another.",
         "Compare such names by their bytes, not by eye.",
         "The names differ only in case, white space or the composition of their accents, or mix alphabets whose letters "
         "look alike.",
     ),
     _info(
         "header.name_structure",
-        "{file:path} has {count:count} tensor name(s) that are not plain dotted paths.",
+        "{file:path} has {count:count tensor name} that are not plain dotted paths.",
         "Nothing here; quote them in scripts.",
         "Names with empty parts, path steps, markup, quotes, shell characters, unusual digits or very many levels trip "
         "programs that split, sort, format or print names without care.",

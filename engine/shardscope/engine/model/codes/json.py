@@ -76,14 +76,14 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _warning(
         "json.integer_range",
-        "{file:path} has {count:count} integer(s) beyond 64 bits, read as floating-point numbers.",
+        "{file:path} has {count:count integer} beyond 64 bits, read as floating-point numbers.",
         "Nothing, unless the field is a size or a count.",
         "Large placeholders such as a maximum length of 10 to the 30th are common in tokenizer configurations. As a "
         "floating-point number the value loses digits, so it is never used as a size.",
     ),
     _warning(
         "json.number_range",
-        "{file:path} has {count:count} number(s) too large for a 64-bit float, read as infinite.",
+        "{file:path} has {count:count number} too large for a 64-bit float, read as infinite.",
         "Correct the value where the file comes from.",
         "The grammar allows any number of digits; no reader can hold these. They are never used as a size.",
     ),

@@ -21,7 +21,7 @@ TABLE: Final = (
         "layout.unknown",
         Severity.WARNING,
         Stage.CLASSIFY,
-        "None of the {count:count} file(s) here is of a layout that shardscope knows.",
+        "No layout that shardscope knows fits the {count:count file} here.",
         "If this should be a checkpoint, report its structure (`shardscope inspect --json`); nothing is guessed from it.",
         "No family recognised its names or first bytes. Unknown is an answer of its own, not a verdict on the files.",
         (Blocks.DECODE, *_USE),

@@ -26,7 +26,7 @@ TABLE: Final = (
         "findings.more",
         Severity.INFO,
         Stage.PARSE,
-        "{count:count} more finding(s) of {word:word} about {file:path} are not listed.",
+        "Not listed: {count:count more finding} of {word:word} about {file:path}.",
         "Raise --limit findings=NUMBER to see them all.",
         "Findings of one kind about one file are listed up to the limit `findings`; the rest is counted.",
     ),

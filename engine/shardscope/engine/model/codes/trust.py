@@ -9,7 +9,7 @@ TABLE: Final = (
         "trust.opaque_pickle",
         Severity.WARNING,
         Stage.CLASSIFY,
-        "{count:count} pickle-backed file(s) ({size:bytes}) stay opaque, first {first:path}: the names, shapes and "
+        "Opaque: {count:count pickle-backed file} ({size:bytes}), first {first:path}; the names, shapes and "
         "dtypes in them are not examined.",
         "Nothing but decoding reads them, and decoding must be asked for each time; never open them with torch.load to "
         "look.",
@@ -21,7 +21,7 @@ TABLE: Final = (
         "trust.code_file",
         Severity.INFO,
         Stage.CLASSIFY,
-        "{count:count} file(s) of code lie in the checkpoint, first {first:path}.",
+        "The checkpoint holds {count:count file} of code, first {first:path}.",
         "They were listed and not run. Read them before anything that would import them.",
         "Loaders with trust_remote_code, and recovery scripts that producers leave behind, run such files.",
         (),
