@@ -14,12 +14,12 @@ LONG: Final = 512
 """Characters beyond which a name is called long; names in real checkpoints stay below 200."""
 
 _PLAIN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-\n"
-_SHAPE: Final = bytes(48 if 48 <= byte <= 57 else byte if byte in b"./:-\n" else 97 for byte in range(256))
-"""Digits become 0 and all but the separators an a, so that odd patterns are plain substrings."""
-_ODD_SHAPES: Final = (
-    *(b"..", b"./", b"/.", b"//", b":/", b"0" * 10),
+_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_ODD: Final = (
+    *(b"..", b"./", b"/.", b"//", b":/", b"__", b"0" * 10),
     *(b"\n\n", b".\n", b"\n.", b"/\n", b"\n/", b"\n-"),
 )
+"""What no ordinary name holds, in plain names with every digit a 0 and a line break on either side."""
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNASSIGNED: Final = re.compile("[\ue000-\uf8ff\ufffd-\uffff\U000f0000-\U0010ffff]")
@@ -32,46 +32,54 @@ _LONG_NUMBER: Final = re.compile(r"[0-9]{10}")
 _RESERVED: Final = frozenset(
     ("None", "null", "nan", "true", "false", "undefined", "constructor", "prototype")
 )
+_RESERVED_BYTES: Final = frozenset(word.encode() for word in _RESERVED)
 _LEVELS: Final = 64
 
 
 def note_names(names: list[str]) -> list[Finding]:
     """Return one finding for each kind of odd name, with its count.
 
-    `header.name_confusable`, `name_control`, `name_empty`, `name_invisible`, `name_long` and `name_structure`. A file whose
-    names are all short, plain ASCII paths, as nearly all are, is cleared in a few passes over one joined string;
-    only others are looked at name by name.
+    `header.name_confusable`, `name_control`, `name_empty`, `name_invisible`, `name_long` and `name_structure`. Layers repeat, so
+    that with every digit a 0 few names are left: a file where those are short, plain ASCII paths, as nearly always, is
+    cleared by them, and only others are looked at name by name.
     """
     joined = "\n".join(names)
-    encoded = joined.encode()
-    plain = not encoded.translate(None, _PLAIN) and joined.count("\n") == len(names) - 1
-    if plain:
-        counts = {"confusable": len(names) - len(set(joined.casefold().split("\n")))}
-    else:
-        skeletons = {_skeleton(name) for name in names}
-        mixed = sum(_MIXED.search(name) is not None for name in names)
-        counts = {"confusable": len(names) - len(skeletons) + mixed}
-        counts["control"] = sum(_CONTROL.search(name) is not None for name in names)
-        counts["invisible"] = sum(_is_invisible(name) for name in names)
-    framed = b"\n%b\n" % encoded.translate(_SHAPE)
-    longest = max(map(len, names), default=0)
-    if (
-        not plain
-        or any(shape in framed for shape in _ODD_SHAPES)
-        or b"__" in encoded
-        or longest > 2 * _LEVELS
-        or not _RESERVED.isdisjoint(names)
-    ):
-        counts["empty"] = sum(not name for name in names)
-        counts["structure"] = sum(bool(name) and _is_odd_path(name) for name in names)
-    if longest > LONG:
-        counts["long"] = sum(len(name) > LONG for name in names)
-    notes = []
-    for kind, count in sorted(counts.items()):
-        bound = {"bound": LONG} if kind == "long" else {}
-        if count:
-            notes.append(Finding(f"header.name_{kind}", {"count": count, **bound}))
-    return notes
+    patterns = set(joined.encode().translate(_DIGITS).split(b"\n"))
+    if joined.count("\n") == max(len(names) - 1, 0) and _are_ordinary(patterns):
+        return []
+    counts = {
+        "confusable": _confusable(names),
+        "control": sum(_CONTROL.search(name) is not None for name in names),
+        "empty": sum(not name for name in names),
+        "invisible": sum(_is_invisible(name) for name in names),
+        "long": sum(len(name) > LONG for name in names),
+        "structure": sum(bool(name) and _is_odd_path(name) for name in names),
+    }
+    return [_note(kind, count) for kind, count in counts.items() if count]
+
+
+def _note(kind: str, count: int) -> Finding:
+    return Finding(
+        f"header.name_{kind}", {"count": count} if kind != "long" else {"count": count, "bound": LONG}
+    )
+
+
+def _are_ordinary(patterns: set[bytes]) -> bool:
+    text = b"\n".join(patterns)
+    framed = b"\n%b\n" % text
+    return (
+        not text.translate(None, _PLAIN)
+        and not any(odd in framed for odd in _ODD)
+        and max(map(len, patterns)) <= 2 * _LEVELS  # hence no name is long or has too many levels
+        and patterns.isdisjoint(_RESERVED_BYTES)
+        and len(set(text.lower().split(b"\n"))) == len(patterns)
+    )
+
+
+def _confusable(names: list[str]) -> int:
+    """Names that look like another one, and names that mix alphabets."""
+    alike = len(names) - len({_skeleton(name) for name in names})
+    return alike + sum(_MIXED.search(name) is not None for name in names if not name.isascii())
 
 
 def _skeleton(name: str) -> str:

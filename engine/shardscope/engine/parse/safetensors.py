@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.facts import SafetensorsHeader
@@ -21,12 +21,14 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Reader
 from shardscope.engine.model.text import UNSAFE
 from shardscope.engine.parse.header_text import Columns, is_white, read_text
+from shardscope.engine.parse.json import without_escapes
 from shardscope.engine.parse.names import note_names
 from shardscope.engine.parse.tiling import tile
 
 REFERENCE_CEILING: Final = 100_000_000
 """Bytes of header beyond which the reference library refuses a file."""
 
+_LARGE: Final = 1 << 20
 _LARGE_METADATA: Final = 32_768, 1_000
 """Characters and keys beyond which metadata gets a word."""
 _PLAIN_CONTROL: Final = str.maketrans("", "", "\n\r\t")
@@ -43,12 +45,14 @@ class _Entry(Struct, gc=False):
     data_offsets: tuple[int, int] = (-1, -1)
 
 
+class _WithMetadata(Struct):
+    """The whole header of which only the metadata is kept."""
+
+    metadata: dict[str, str] = field(name="__metadata__", default_factory=dict)
+
+
 _ENTRIES: Final = msgspec.json.Decoder(dict[str, _Entry])
-_METADATA: Final = msgspec.json.Decoder(dict[str, str])
-_METADATA_AT: Final = re.compile(
-    rb'"__metadata__"[ \t\r\n]*+:[ \t\r\n]*+(\{(?:[^"{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+\})', re.DOTALL
-)
-_PAIR: Final = re.compile(rb"\\.", re.DOTALL)
+_METADATA: Final = msgspec.json.Decoder(_WithMetadata)
 _SPACES: Final = re.compile(rb" *+")
 _NEGATIVE: Final = re.compile(rb"[\[,][ \t\r\n]*+-")
 
@@ -73,7 +77,7 @@ def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
         raise Fault("limit.header_bytes", limit=limits.header_bytes, found=length)
     raw = reader.pread(8, length)
     notes = _framing(raw)
-    columns = _typed(raw) or read_text(raw, limits)
+    columns = _typed(raw, limits) or read_text(raw, limits)
     del raw
     data_begin = 8 + length
     notes += columns.notes
@@ -82,15 +86,16 @@ def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
     notes += _metadata_notes(columns.metadata)
     if data_begin % 8:
         notes.append(Finding("header.unaligned", {"offset": data_begin}))
+    ends = [data_begin + end for end in columns.ends]
     return SafetensorsHeader(
         header_bytes=length,
         data_begin=data_begin,
-        data_end=data_begin + (columns.ends[-1] if columns.ends else 0),
+        data_end=ends[-1] if ends else data_begin,
         names=columns.names,
         dtypes=columns.dtypes,
         shapes=columns.shapes,
-        begins=[data_begin + begin for begin in columns.begins],
-        ends=[data_begin + end for end in columns.ends],
+        begins=[data_begin, *ends[:-1]] if ends else [],  # they tile
+        ends=ends,
         metadata=columns.metadata,
         notes=tuple(notes),
     )
@@ -108,7 +113,7 @@ def _framing(raw: bytes) -> list[Finding]:
     return notes
 
 
-def _typed(raw: bytes) -> Columns | None:
+def _typed(raw: bytes, limits: Limits) -> Columns | None:
     """Decode a header with nothing odd about it; null where the exact way has to look.
 
     The typed decoder keeps the last of two equal keys and skips unknown fields without a word. Both show in the
@@ -116,29 +121,28 @@ def _typed(raw: bytes) -> Columns | None:
     of the metadata four, the key `__metadata__` two. As everything that was kept accounts for at least so many, an equal
     total proves that nothing was dropped, whatever the escapes.
     """
+    if len(raw) > _LARGE and raw.count(b",") > (limits.tensor_rank + 8) * raw.count(b"{"):
+        return None  # no header of tensors within the limits: a list that is all commas, which would cost 9 times its bytes
     metadata: dict[str, str] = {}
     quotes = 0
     try:
         entries = _ENTRIES.decode(raw)
-        if b"__metadata__" in raw:
-            at = _METADATA_AT.search(raw)
-            if at is None or entries.pop("__metadata__", None) is None:
-                return None
-            metadata = _METADATA.decode(at[1])
+        if entries.pop("__metadata__", None) is not None:
+            metadata = _METADATA.decode(raw).metadata
             quotes = 2 + 4 * len(metadata)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    delimiters = raw if b"\\" not in raw else _PAIR.sub(b"", raw)
-    if delimiters.count(b'"') != quotes + 10 * len(entries):
+    if without_escapes(raw).count(b'"') != quotes + 10 * len(entries):
         return None
     if b"-" in raw and _NEGATIVE.search(raw):  # includes -0, which the decoder takes for 0
         return None
+    offsets = [entry.data_offsets for entry in entries.values()]
     columns = Columns(
         names=list(entries),
         dtypes=[entry.dtype for entry in entries.values()],
         shapes=[entry.shape for entry in entries.values()],
-        begins=[entry.data_offsets[0] for entry in entries.values()],
-        ends=[entry.data_offsets[1] for entry in entries.values()],
+        begins=[begin for begin, _ in offsets],
+        ends=[end for _, end in offsets],
         metadata=metadata,
     )
     incomplete = "" in columns.dtypes or (-1,) in columns.shapes or -1 in columns.begins

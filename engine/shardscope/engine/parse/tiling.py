@@ -36,7 +36,8 @@ def tile(columns: Columns, available: int, limits: Limits) -> list[Finding]:
     if not (_is_ordered(columns) and _sizes_agree(columns)):
         _name_fault(columns)
     notes = _end_notes(columns.ends[-1] if count else 0, available)
-    if unknown := [dtype for dtype in columns.dtypes if dtype not in _BITS]:
+    if not _BITS.keys() >= set(columns.dtypes):
+        unknown = [dtype for dtype in columns.dtypes if dtype not in _BITS]
         first = unknown[0] if _QUOTABLE.fullmatch(unknown[0]) else "not shown"
         notes.append(Finding("header.dtype_unknown", {"count": len(unknown), "dtype": first}))
     if rank > _LARGE_RANK:
