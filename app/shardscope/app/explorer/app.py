@@ -14,6 +14,7 @@ from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.explore import Explore
+from shardscope.app.explorer.messages import Chosen
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
 from shardscope.engine.model.blocker import Finding, Param, blocker
@@ -73,6 +74,7 @@ class Explorer(App[ExitCode]):
         self.hf_cache = hf_cache
         for each in (DARK, LIGHT):
             self.register_theme(each)
+        self.no_color = bool(os.environ.get("NO_COLOR"))  # an empty value asks for nothing (no-color.org)
         self.theme = choose_theme(theme, os.environ)
         self._unsafe_filter = UnsafeFilter()
         self._no_color = NoColor()
@@ -108,6 +110,11 @@ class Explorer(App[ExitCode]):
     def _explore(self, path: str, *, nested: bool = False) -> Explore:
         return Explore(Target(path, self.limits, self.hf_cache), self.engine, nested=nested)
 
+    @on(Chosen)
+    def _chosen(self, event: Chosen) -> None:
+        """Look at what was chosen; esc comes back to the question."""
+        self.push_screen(self._explore(event.path, nested=True))
+
     # Leaving
 
     @property
@@ -130,6 +137,9 @@ class Explorer(App[ExitCode]):
         self._leave(ExitCode.CANCELLED)
 
     def _leave(self, code: ExitCode) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, Explore):
+                screen.left = True
         self.workers.cancel_all()
         self.exit(code, return_code=int(code))
 

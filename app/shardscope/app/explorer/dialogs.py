@@ -95,9 +95,11 @@ class Help(Dialog):
 class CopiedCommand(Dialog):
     """The command that was sent to the clipboard, to be read and selected where the terminal refused it."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, note: str = "") -> None:
         super().__init__()
         self.command = command
+        self.note = note
+        """What the command does not say."""
 
     def compose(self) -> ComposeResult:
         """Draw the command."""
@@ -105,6 +107,8 @@ class CopiedCommand(Dialog):
             box.border_title = "The same without a screen"
             box.border_subtitle = "esc closes"
             yield Static(Content(display_name(self.command)), id="command")
+            if self.note:
+                yield Static(Content(self.note), classes="note -caution")
             yield Static(
                 Content.styled(
                     "Sent to the clipboard (OSC 52). A terminal may refuse that without saying so: then select the line "

@@ -58,6 +58,8 @@ class Examination(Screen[None]):
         self.exit_code = ExitCode.OK
         """What the process says when the person leaves from here."""
         self.digest_mode: DigestMode = "auto"
+        self.left = False
+        """Whether the person has left: what workers still say is drawn nowhere."""
 
     # What a screen draws
 
@@ -179,6 +181,8 @@ class Examination(Screen[None]):
 
     @on(messages.Examined)
     async def _examined(self, event: messages.Examined) -> None:
+        if self.left:
+            return
         self.found = found = Found(event.found, event.host)
         self.exit_code = event.found.exit_code()
         await self.draw_found(found, event.files)
@@ -188,12 +192,16 @@ class Examination(Screen[None]):
 
     @on(messages.Faulted)
     async def _faulted(self, event: messages.Faulted) -> None:
+        if self.left:
+            return
         self.exit_code = CODES[event.blocker.code].exit or ExitCode.UNREADABLE
         await self.draw_notice(Notice.fault(event.blocker))
         self.state = State.FAILED
 
     @on(messages.Stopped)
     async def _stopped(self) -> None:
+        if self.left:
+            return
         await self.draw_notice(Notice.stopped(self.progress))
         self.state = State.STOPPED
 
@@ -204,7 +212,7 @@ class Examination(Screen[None]):
 
     @on(messages.Digested)
     def _digested(self, event: messages.Digested) -> None:
-        if self.found is not None:
+        if self.found is not None and not self.left:
             self.found = replace(self.found, inspection=event.found)
             self.exit_code = event.found.exit_code()
             self.draw_news(self.found, event.marks)
@@ -216,6 +224,6 @@ class Examination(Screen[None]):
 
     @on(messages.Previewed)
     def _previewed(self, event: messages.Previewed) -> None:
-        if self.found is not None:
+        if self.found is not None and not self.left:
             self.found = replace(self.found, preview=event.preview, blocks=event.blocks)
             self.draw_news(self.found)

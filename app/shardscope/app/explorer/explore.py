@@ -7,36 +7,41 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
-from textual.widgets import Static
+from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.examination import Examination, State
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.notice import Notice
 from shardscope.app.explorer.panels import PANELS, Found, Panels
+from shardscope.app.explorer.search import SearchBar, places
 from shardscope.app.explorer.target import Target, inspect_command, tensors_command
 from shardscope.engine.model.progress import Progress
+from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
+from shardscope.widgets.paragraphs import Paragraphs
 from shardscope.widgets.progress_line import ProgressLine
 from shardscope.widgets.safe import Tone, content
 from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 
-NEEDS_FACTS = frozenset({"step", "panel", "files", "search", "match", "digests"})
+NEEDS_FACTS = frozenset({"step", "panel", "files", "search", "digests"})
 """Actions that only work on facts."""
 
 
 def crumbs(path: str) -> tuple[str, ...]:
     """Return where we are, from the path as it was given; `.` and `..` go by their real names."""
-    parts = path.split("/")
-    if parts[-1] in ("", ".", ".."):
-        parts = [os.path.basename(os.path.abspath(path))]
-    return ("shardscope", *(part for part in parts if part not in ("", ".")))
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if not parts or ".." in parts:
+        parts = [os.path.basename(os.path.abspath(path)) or "/"]
+    return ("shardscope", *parts)
 
 
 class Explore(Examination):
     """One checkpoint."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", id="explore.search", tooltip="Search in the panel in front"),
         Binding("f", "files", "Files", id="explore.files", tooltip="Go to the file tree and back"),
@@ -103,6 +108,8 @@ class Explore(Examination):
         super().__init__(target, engine)
         self.nested = nested
         """Whether the Open screen is below this one."""
+        self._searched: Widget | None = None
+        """What the search line searches in."""
         self._from_files = False
         """Whether the preview was opened from the file tree, so that esc goes back there."""
 
@@ -115,14 +122,13 @@ class Explore(Examination):
             yield StatusLine("safe plane", "nothing decoded")
         with Horizontal(id="body"):
             yield Container(id="files")
-            with Container(id="main"):
-                yield from self._loading()
+            yield Container(self._loading(), id="main")
+        yield SearchBar()
         yield Hints()
 
-    def _loading(self) -> ComposeResult:
-        with Vertical(id="loading"):
-            yield ProgressLine()
-            yield Static(content(("Names, JSON and headers only; nothing is run. esc stops.", Tone.MUTED)))
+    def _loading(self) -> Vertical:
+        promise = content(("Names, JSON and headers only; nothing is run. esc stops.", Tone.MUTED))
+        return Vertical(ProgressLine(), Static(promise), id="loading")
 
     def draw_progress(self, progress: Progress) -> None:
         """Show how far the inspection is."""
@@ -140,7 +146,7 @@ class Explore(Examination):
     async def draw_loading(self) -> None:
         """Show that nothing is known yet."""
         await self._clear()
-        await self.query_one("#main").mount_all(self._loading())
+        await self.query_one("#main").mount(self._loading())
         self.query_one(StatusLine).facts = ("safe plane", "nothing decoded")
 
     async def draw_found(self, found: Found, files: InventoryTree) -> None:
@@ -170,6 +176,8 @@ class Explore(Examination):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now."""
+        if action == "match":
+            return self.state is State.READY and self.query_one(SearchBar).is_open
         return self.state is State.READY if action in NEEDS_FACTS else True
 
     @property
@@ -206,15 +214,73 @@ class Explore(Examination):
         self.action_panel("preview")
         self._from_files = True
 
+    @on(BlockersPanel.BlockerChosen)
+    def _blocker_chosen(self, event: BlockersPanel.BlockerChosen) -> None:
+        tree = self.query_one(FileTree)
+        if event.subject is not None and tree.reveal_subject(event.subject):
+            self.add_class("-drawer")
+            tree.focus()
+
+    def action_search(self) -> None:
+        """Search in the files where they have the keys, otherwise in the panel in front."""
+        from shardscope.widgets.tensor_table import TensorPanel
+
+        tree, front = self.query_one(FileTree), self.panels.front
+        self._searched = tree if tree.has_focus else front
+        if isinstance(self._searched, TensorPanel):
+            self._searched.search()
+        elif self.found is not None and self._searched is not None:
+            where = places(self._searched, self.found)
+            if where is not None:
+                self.query_one(SearchBar).open(where)
+
+    def action_match(self, by: int) -> None:
+        """Go to the next match, or to one before."""
+        self.query_one(SearchBar).step(by)
+
+    @on(SearchBar.Left)
+    def _search_left(self) -> None:
+        if self._searched is not None:
+            self._searched.focus()
+
+    def _close_search(self) -> None:
+        self.query_one(SearchBar).close()
+        for panel in self.query(Paragraphs):
+            panel.show_line(None)
+
+    @on(Panels.Switched)
+    def _panel_switched(self) -> None:
+        self._close_search()
+
     def action_copy(self) -> None:
         """Copy the command that says what the panel in front says, and show it."""
         from shardscope.app.explorer.dialogs import CopiedCommand
 
-        command = inspect_command(self.target, digest=self.digest_mode)
+        command, note = inspect_command(self.target, digest=self.digest_mode), ""
         if self.state is State.READY and self.panels.active == "tensors":
-            command = tensors_command(self.target, None)
+            command, note = self._tensors_command()
         self.app.copy_to_clipboard(command)
-        self.app.push_screen(CopiedCommand(command))
+        self.app.push_screen(CopiedCommand(command, note))
+
+    def _tensors_command(self) -> tuple[str, str]:
+        from shardscope.app.explorer.listing import as_glob, as_order
+        from shardscope.widgets.tensor_table import TensorPanel
+
+        panel = self.query_one(TensorPanel)
+        query, rows = panel.query_one(Input).value.strip(), panel.rows
+        names = self.found.inspection.tensors.names if self.found is not None else []
+        pattern = as_glob(query, (names[row] for row in rows.order)) if query else None
+        order = as_order(rows.sort_column, descending=rows.descending)
+        lost = [
+            word
+            for word, is_lost in (
+                ("search", bool(query) and pattern is None),
+                ("order", rows.sort_column is not None and order is None),
+            )
+            if is_lost
+        ]
+        note = f"The command has no words for the {' and the '.join(lost)} of the panel." if lost else ""
+        return tensors_command(self.target, pattern, order), note
 
     def action_digests(self) -> None:
         """Hash every file whatever its size, or stop hashing."""
@@ -228,6 +294,9 @@ class Explore(Examination):
         """Go one level up: out of the drawer, the preview, the panel, the checkpoint; never out of the app."""
         if self.state is State.LOADING:
             self.stop_looking()
+        elif self.state is State.READY and self.query_one(SearchBar).is_open:
+            self._close_search()
+            self._search_left()
         elif self.state is State.READY and self.has_class("-drawer"):
             self._close_drawer()
             self.panels.focus_front()
@@ -237,4 +306,5 @@ class Explore(Examination):
         elif self.state is State.READY and self.panels.active != PANELS[0].id:
             self.action_panel(PANELS[0].id)
         elif self.nested:
+            self.left = True
             self.dismiss(None)

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from shardscope.widgets.preview_panel import Blocks
 
 
+class Chosen(Message):
+    """The person chose what to look at."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 class Progressed(Message):
     """Work went on. A newer report of the same stage replaces an older one that nobody has read."""
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from shardscope.app.explorer.candidates import Candidate, candidates
 from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.messages import Chosen
 from shardscope.engine.model.text import display_name
 
 
@@ -44,13 +45,6 @@ class Open(Screen[None]):
         Binding("escape", "list", "Back to the list", show=False, id="open.list", tooltip="Leave the path"),
     ]
 
-    class Chosen(Message):
-        """The person chose what to look at."""
-
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
-
     class Offered(Message):
         """The current folder was glanced at."""
 
@@ -75,12 +69,13 @@ class Open(Screen[None]):
     def on_mount(self) -> None:
         """Glance at the current folder."""
         self.query_one(OptionList).focus()
-        self.glance()
-
-    @work(thread=True, group="glance", exit_on_error=False, description="glancing at the current folder")
-    def glance(self) -> None:
-        """Find the candidates of the current folder."""
-        self.post_message(self.Offered(candidates()))
+        self.app.run_worker(
+            lambda: self.post_message(self.Offered(candidates())),
+            group="glance",
+            description="glancing at the current folder",
+            thread=True,
+            exit_on_error=False,
+        )
 
     @on(Offered)
     def _offer(self, event: Offered) -> None:
@@ -93,12 +88,12 @@ class Open(Screen[None]):
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
-        self.post_message(self.Chosen(self._found[event.option_index].path))
+        self.post_message(Chosen(self._found[event.option_index].path))
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         if event.value.strip():
-            self.post_message(self.Chosen(event.value))
+            self.post_message(Chosen(event.value))
 
     def action_path(self) -> None:
         """Type a path."""

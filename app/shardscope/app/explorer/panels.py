@@ -230,7 +230,9 @@ class Panels(Container):
         return self.panel(self.active)
 
     def switch(self, name: str) -> None:
-        """Bring a panel to the front."""
+        """Bring a panel to the front and give it the keys."""
+        if name == self.active:
+            self.focus_front()
         self.query_one(Tabs).active = name
 
     def step(self, by: int) -> None:
@@ -258,15 +260,13 @@ class Panels(Container):
     async def _activate(self, event: Tabs.TabActivated) -> None:
         event.stop()
         name = event.tab.id or PANELS[0].id
-        had_focus = self.has_focus_within
         self.active = name
         if self.front is None:
             await self.mount(self._made(self._active_panel))
         self._freshen()
         for widget in self.query_children("*").exclude("Tabs"):
             widget.display = widget.id == f"panel-{name}"
-        if had_focus or self.screen.focused is None:
-            self.focus_front()
+        self.focus_front()
         self.post_message(self.Switched(name))
 
     def focus_front(self) -> None:

@@ -63,9 +63,11 @@ def inspect_command(target: Target, *, digest: str = "auto") -> str:
     return " ".join(words)
 
 
-def tensors_command(target: Target, pattern: str | None) -> str:
-    """Return the `shardscope tensors` that lists what the Tensors panel shows; `pattern` is a glob or None for all."""
+def tensors_command(target: Target, pattern: str | None = None, order: str | None = None) -> str:
+    """Return the `shardscope tensors` that lists the names matching the glob `pattern`, by `name` or `bytes`."""
     words = ["shardscope", "tensors", _operand(target.path), *options(target)]
     if pattern:
         words += ["--filter", quoted(pattern)]
+    if order:
+        words += ["--sort", order]
     return " ".join(words)

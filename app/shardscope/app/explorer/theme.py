@@ -14,7 +14,7 @@ def choose_theme(requested: str | None, environ: Mapping[str, str]) -> str:
     NO_COLOR wins over everything: only an ANSI theme can be drawn without a single colour code. A terminal that
     does not say that it has 256 colours gets the ANSI theme too, because approximated colours lose their contrast.
     """
-    if "NO_COLOR" in environ:
+    if environ.get("NO_COLOR"):
         return requested if requested is not None and requested.startswith("ansi-") else PLAIN
     if requested is not None:
         return requested
