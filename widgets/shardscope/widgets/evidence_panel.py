@@ -7,7 +7,7 @@ from shardscope.engine.model.evidence import Basis, Classification, Confidence, 
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading
-from shardscope.widgets.safe import Part, Tone
+from shardscope.widgets.safe import Tone
 
 _STATUS_TONES: Final = {
     Status.CONDITIONAL: Tone.STRONG,
@@ -25,13 +25,13 @@ def title(classification: Classification) -> str:
     return FORMAT_TITLES.get(classification.format, classification.format)
 
 
-def verdict(classification: Classification) -> tuple[Part, ...]:
+def verdict(classification: Classification) -> tuple[str, Tone]:
     """Return the status, and the confidence where there is any."""
-    status = classification.status
-    parts: tuple[Part, ...] = ((status.value, _STATUS_TONES[status]),)
-    if classification.confidence is not Confidence.NONE:
-        parts += ((f", confidence {classification.confidence.value}", Tone.PLAIN),)
-    return parts
+    status, confidence = classification.status, classification.confidence
+    words = (
+        status.value if confidence is Confidence.NONE else f"{status.value}, confidence {confidence.value}"
+    )
+    return words, _STATUS_TONES[status]
 
 
 def _claim(item: Evidence, indent: int = 0) -> Paragraph:
@@ -78,7 +78,7 @@ class EvidencePanel(Paragraphs):
 
     def _said(self, found: Classification) -> Iterator[Paragraph]:
         yield Paragraph(((title(found), Tone.STRONG),))
-        yield Paragraph((*verdict(found), (f". {found.note}", Tone.MUTED)))
+        yield Paragraph((verdict(found), (f". {found.note}", Tone.MUTED)))
         yield from heading("Why", "each claim, where it comes from, and what was looked at")
         if not found.evidence:
             yield Paragraph((("Nothing that was examined speaks for a format.", Tone.CAUTION),))

@@ -60,7 +60,7 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
     hang = min(paragraph.hang, room - 4)
     for part in paragraph.parts:
         text, tone = _piece(part)
-        for token in _TOKENS.findall(text):
+        for token in _TOKENS.findall(text):  # a no-break space is part of its word
             cells = cell_len(token)
             if used + cells > room and (token.startswith(" ") or used > start):
                 lines.append([(" " * hang, Tone.PLAIN)])
@@ -71,11 +71,11 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
                 lines[-1].append((token.replace("\u00a0", " "), tone))
                 used += cells
                 continue
-            for piece in chop_cells(token, room - used):
+            for piece in chop_cells(token, room - max(start, hang)):
                 if used > start:
                     lines.append([(" " * hang, Tone.PLAIN)])
                     start = used = hang
-                lines[-1].append((piece, tone))
+                lines[-1].append((piece.replace("\u00a0", " "), tone))
                 used += cell_len(piece)
     if side_text:
         first = sum(cell_len(text) for text, _ in lines[0])
@@ -110,6 +110,7 @@ class Paragraphs(VirtualRows):
         self._lines: list[list[tuple[str, Tone]]] = []
         self._keys: list[str | None] = []
         self._starts: list[int] = []
+        self._marked: int | None = None
         super().__init__(empty=empty, glyphs=glyphs, name=name, id=id, classes=classes)
 
     def paragraphs(self, width: int) -> Iterable[Paragraph]:
@@ -143,10 +144,19 @@ class Paragraphs(VirtualRows):
         """Return line `line` in segments. What is chosen has a bar beside it: whole blocks in reverse are hard to read."""
         margin = self.glyphs.here if style is not None else " "
         tone = Tone.HERE if self.has_focus else Tone.MUTED
+        mark = self.get_component_rich_style("rows--cursor") if line == self._marked else None
         return [
             Segment(f"{margin:<{self.PADDING}}", self.tone_style(tone)),
-            *(Segment(text, self.tone_style(tone)) for text, tone in self._lines[line]),
+            *(Segment(text, mark or self.tone_style(tone)) for text, tone in self._lines[line]),
         ]
+
+    def show_line(self, line: int | None) -> None:
+        """Bring a line of `text_lines` into sight and mark it, as a search does; None takes the mark away."""
+        self._marked = line
+        if line is not None:
+            self.scroll_to(y=max(0, line - self.page // 2), animate=False, force=True)
+        self._strips.clear()
+        self.refresh()
 
     # Choosing.
 

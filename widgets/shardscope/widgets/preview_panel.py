@@ -146,6 +146,17 @@ class PreviewPanel(VirtualRows):
             Segment(visible(self._note), self.tone_style(Tone.MUTED)),
         ]
 
+    def show_line(self, line: int | None) -> None:
+        """Put the cursor on a line of the text (from 0), unfolding what hides it. None, or no such line, changes nothing."""
+        if line is None or not 0 <= line < len(self._text):
+            return
+        hiding = {begin for begin in self._folded if begin < line <= self._blocks[begin]}
+        if hiding:
+            self._folded -= hiding
+            self._arrange()
+            self.rows_changed()
+        self.move_to(bisect_right(self._shown, line) - 1)
+
     # Folding.
 
     def action_select(self) -> None:

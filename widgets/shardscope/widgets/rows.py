@@ -57,7 +57,9 @@ class VirtualRows(ScrollView, can_focus=True):
     cursor: reactive[int] = reactive(0, repaint=False, init=False)
     """The row that the person is on; 0 also when there are no rows."""
     PINNED: ClassVar[int] = 0
-    """Lines at the top that do not scroll."""
+    """Lines at the top that do not scroll with the rows."""
+    PINNED_SIDEWAYS: ClassVar[bool] = False
+    """Whether they scroll sideways with them."""
 
     class RowHighlighted(Message):
         """The cursor came to another row."""
@@ -161,7 +163,7 @@ class VirtualRows(ScrollView, can_focus=True):
         *,
         right: bool = False,
         tail: float = 0.5,
-        keep: int = 0,
+        keep: int = -1,
     ) -> Segment:
         """Return `part` neutralised and fitted into `width` cells. See `safe.elide` for `tail` and `keep`."""
         text, tone = (part, Tone.PLAIN) if isinstance(part, str) else part
@@ -198,6 +200,7 @@ class VirtualRows(ScrollView, can_focus=True):
             self._fit_into(width)
         if y < self.PINNED:
             strip = Strip(self.draw_pinned(y))
+            scroll_x = scroll_x if self.PINNED_SIDEWAYS else 0
         else:
             line = scroll_y + y - self.PINNED
             count = self.row_count()
@@ -278,11 +281,11 @@ class VirtualRows(ScrollView, can_focus=True):
 
     def action_leftwards(self) -> None:
         """Show what is further left."""
-        self.scroll_to(x=max(0, self.scroll_offset.x - STEP), animate=False)
+        self.scroll_to(x=max(0, self.scroll_offset.x - STEP), animate=False, force=True)
 
     def action_rightwards(self) -> None:
         """Show what is further right."""
-        self.scroll_to(x=self.scroll_offset.x + STEP, animate=False)
+        self.scroll_to(x=self.scroll_offset.x + STEP, animate=False, force=True)
 
     def action_select(self) -> None:
         """Choose the row of the cursor."""

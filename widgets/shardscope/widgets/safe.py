@@ -63,7 +63,7 @@ def content(*parts: Part) -> Content:
     )
 
 
-def elide(text: str, width: int, ellipsis: str = "…", *, tail: float = 0.5, keep: int = 0) -> str:
+def elide(text: str, width: int, ellipsis: str = "…", *, tail: float = 0.5, keep: int = -1) -> str:
     """Return harmless `text` in at most `width` cells: beginning and end stay, the middle goes.
 
     `tail` is the share of the room that the end gets. `keep` is the index of a character that should stay: the one that
@@ -102,7 +102,7 @@ def _elide_cells(text: str, room: int, end: int, ellipsis: str) -> str:
 
 
 def fit(
-    text: str, width: int, *, right: bool = False, ellipsis: str = "…", tail: float = 0.5, keep: int = 0
+    text: str, width: int, *, right: bool = False, ellipsis: str = "…", tail: float = 0.5, keep: int = -1
 ) -> str:
     """Return `text`, neutralised, in exactly `width` cells. See `elide` for `tail` and `keep`."""
     shown = elide(visible(text, max(256, 4 * width)), width, ellipsis, tail=tail, keep=keep)

@@ -13,7 +13,7 @@ from shardscope.widgets.blockers_panel import severity_mark
 from shardscope.widgets.evidence_panel import title, verdict
 from shardscope.widgets.figures import number, plural, size
 from shardscope.widgets.glyphs import Glyphs
-from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading, labelled
+from shardscope.widgets.paragraphs import Paragraph, Paragraphs, labelled
 from shardscope.widgets.resources_panel import HostFigures, fits, memory_left
 from shardscope.widgets.safe import Part, Tone
 
@@ -105,29 +105,27 @@ class SummaryPanel(Paragraphs):
         return () if self._descriptor is None else self._said(self._descriptor)
 
     def _said(self, found: Descriptor) -> Iterator[Paragraph]:
-        yield Paragraph(((title(found.classification), Tone.STRONG),))
-        promise = (
-            "; structural evidence, no promise to load or convert"
-            if found.classification.status is Status.CONDITIONAL
-            else ""
-        )
-        yield Paragraph((*verdict(found.classification), (promise, Tone.MUTED)))
+        classification = found.classification
+        word, tone = verdict(classification)
+        yield Paragraph(((title(classification), Tone.STRONG),), side=(word, tone))
+        if classification.status is Status.CONDITIONAL:
+            yield Paragraph((("structural evidence, no promise to load or convert", Tone.MUTED),))
         yield Paragraph()
-        word, tone, why = whole(found)
-        yield labelled("whole?", (word, tone), f", {why}")
+        answer, tone, why = whole(found)
+        yield labelled("whole?", (answer, tone), f", {why}")
+        yield from self._in_the_way(found.blockers)
+        if self._hints:
+            parts: list[Part] = []
+            for key, words in self._hints:
+                parts += [(key, Tone.HERE), ("\u00a0" + words.replace(" ", "\u00a0"), Tone.MUTED), "   "]
+            yield labelled("next", *parts)
+        yield Paragraph()
         yield from _topology(found, self.glyphs)
         yield _producer(found, self.glyphs)
         yield from _state(found.state_scope, self.glyphs)
         yield _tensors(found, self.glyphs)
         yield from self._sizes(found)
         yield from _trust(found, self.glyphs)
-        yield from self._in_the_way(found.blockers)
-        if self._hints:
-            yield Paragraph()
-            parts: list[Part] = []
-            for key, words in self._hints:
-                parts += [(key, Tone.HERE), ("\u00a0" + words.replace(" ", "\u00a0"), Tone.MUTED), "   "]
-            yield labelled("next", *parts)
 
     def _sizes(self, found: Descriptor) -> Iterator[Paragraph]:
         source, needs = found.source, found.resources
@@ -162,17 +160,14 @@ class SummaryPanel(Paragraphs):
     def _in_the_way(self, blockers: Sequence[Blocker]) -> Iterator[Paragraph]:
         item = worst(blockers)
         if item is None:
-            yield from heading("Nothing in the way", "of what was examined; what was not is not clean")
+            yield labelled("in the way", "nothing in what was examined; what was not examined is not clean")
             return
-        others = sum(each.severity is not Severity.INFO for each in blockers) - 1
-        yield from heading(
-            "The one thing in the way" if not others else "First thing in the way",
-            f"and {plural(others, 'other')}, see Blockers" if others else "",
-        )
         mark, tone = severity_mark(item.severity, self.glyphs)
-        yield Paragraph(((f"{mark:<12}", tone), item.message), hang=12)
-        yield Paragraph((item.remedy,), indent=12, hang=12)
-        yield Paragraph(((item.code, Tone.MUTED),), indent=12, hang=12)
+        others = sum(each.severity is not Severity.INFO for each in blockers) - 1
+        yield labelled("in the way", (mark.replace(" ", "\u00a0"), tone), f"  {item.message}")
+        yield labelled("", item.remedy)
+        more = f"  and {plural(others, 'other')}, see Blockers" if others else ""
+        yield labelled("", (f"{item.code}{more}", Tone.MUTED))
 
 
 def _estimate(estimate: Estimate) -> Part:

@@ -55,6 +55,7 @@ class VirtualTable(VirtualRows):
     """
 
     PINNED = 1
+    PINNED_SIDEWAYS = True
     BINDING_GROUP_TITLE = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "sort", "Sort", tooltip="Sort by the next column", id="table.sort"),

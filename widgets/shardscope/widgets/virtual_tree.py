@@ -227,7 +227,7 @@ class VirtualTree(VirtualRows):
     def _label(self, line: int, width: int, style: Style | None) -> Segment:
         part = self.source.label(self._rows[line])
         text = _text(part)
-        keep = 0
+        keep = -1
         if len(text) > width:  # show what tells it from the rows beside it
             beside = [other for other in (line - 1, line + 1) if 0 <= other < len(self._rows)]
             keep = max(
