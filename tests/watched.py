@@ -15,6 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Before the watch begins: the standard library makes its named tuples by compiling text.
+from shardscope.engine import inspect
+from shardscope.engine.model.blocker import Fault
+
 ROOT = Path(__file__).resolve().parent.parent
 HOMES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 ROOMS = ("app", "engine", "styles", "tests", "widgets")
@@ -90,9 +94,6 @@ def disarm() -> None:
 
 
 def inspected(path: str) -> Any:
-    from shardscope.engine.inspection import inspect
-    from shardscope.engine.model.blocker import Fault
-
     try:
         descriptor = inspect(path, digest="all").descriptor
     except Fault as fault:
