@@ -28,6 +28,7 @@ from typing import Any, Final
 
 from shardscope.engine.model.progress import check
 from shardscope.engine.model.tensors import TensorTable
+from shardscope.engine.model.text import display_name
 from shardscope.engine.model.topology import Topology
 from shardscope.widgets.topology_panel import coordinate_axes
 
@@ -112,7 +113,10 @@ def _term(table: TensorTable, word: str, ranks: Ranks) -> tuple[int, Select]:
     names = table.names
     if not word.startswith("~") and not _is_glob(word):
         needle = word.lower()
-        return 2, lambda rows: [row for row in rows if needle in names[row].lower()]
+        if needle.isascii() and "\\" not in needle:
+            return 2, lambda rows: [row for row in rows if needle in names[row].lower()]
+        # It may be part of a name as it was shown: with `␛` or `\x9b` for what cannot be.
+        return 3, lambda rows: [row for row in rows if needle in display_name(names[row]).lower()]
     matches = _fuzzy(word[1:]) if word.startswith("~") else _pattern(word, whole=True)
     return 3, lambda rows: [row for row in rows if matches(names[row])]
 

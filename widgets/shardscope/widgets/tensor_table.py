@@ -19,6 +19,7 @@ from shardscope.widgets.figures import plural, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content, elide, visible
+from shardscope.widgets.search_line import SearchLine
 from shardscope.widgets.tensor_query import COLUMNS, Ranks, matching_rows, sorted_rows
 from shardscope.widgets.virtual_table import Column, VirtualTable
 
@@ -94,7 +95,7 @@ class TensorPanel(Vertical):
     DEFAULT_CSS = """
     TensorPanel {
         height: 1fr;
-        #tensor-query { border: none; height: 1; padding: 0 1; display: none; }
+        #tensor-query { display: none; }
         &.-searching #tensor-query { display: block; }
         #tensor-foot { height: 2; padding: 0 1; }
     }
@@ -160,7 +161,7 @@ class TensorPanel(Vertical):
 
     def compose(self) -> ComposeResult:
         """Draw the search line, the table and its foot."""
-        yield Input(
+        yield SearchLine(
             placeholder=PLACEHOLDER, id="tensor-query", max_length=256, compact=True, select_on_focus=False
         )
         yield self.rows
@@ -204,10 +205,10 @@ class TensorPanel(Vertical):
         self.add_class("-searching")
         if query is not None:
             self._set_query(query)
-        self.query_one(Input).focus()
+        self.query_one(SearchLine).focus()
 
     def _set_query(self, query: str) -> None:
-        self.query_one(Input).value = query
+        self.query_one(SearchLine).value = query
 
     def action_clear_search(self) -> None:
         """Show all tensors again and give the keys to the table."""

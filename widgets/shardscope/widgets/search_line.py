@@ -1,0 +1,15 @@
+"""A line to type a search into, which shows nothing that a terminal would obey."""
+
+from textual.widgets import Input
+
+from shardscope.engine.model.text import UNSAFE
+
+
+class SearchLine(Input):
+    """An `Input` that drops unsafe characters: a name that was copied and pasted into it may carry some."""
+
+    DEFAULT_CSS = "SearchLine { border: none; height: 1; padding: 0 1; }"
+
+    def validate_value(self, value: str) -> str:
+        """Return what was typed or pasted, without what must never reach a terminal."""
+        return UNSAFE.sub("", value)
