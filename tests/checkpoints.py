@@ -56,7 +56,7 @@ def write_sharded(
     """Write a sharded Hugging Face save with its index (and a configuration) and return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     names = list(tensors)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     total = 0
     for number in range(shards):
         part = {name: tensors[name] for name in names[number::shards]}

@@ -29,7 +29,7 @@ def survey(probe: Probe, claimed: Set[bytes]) -> None:
             probe.note(finding, entry)
         elif role_of(entry.name) == "code":
             code.append(entry)
-        elif model_config.is_known_json(entry.name) and entry.path not in claimed:
+        elif model_config.is_known_json(entry.name):
             model_config.check(probe, entry)
     if code:
         probe.report("trust.code_file", code[0], count=len(code), first=code[0].text)
