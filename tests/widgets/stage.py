@@ -16,7 +16,7 @@ class Stage(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, *widgets: Widget, theme: str = "textual-dark") -> None:
-        super().__init__()
+        super().__init__(ansi_color=theme.startswith("ansi"))  # or NO_COLOR would draw black on black
         self.widgets = widgets
         self.theme = theme
         self.said: list[Message] = []

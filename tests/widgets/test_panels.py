@@ -111,6 +111,7 @@ async def test_many_blockers_of_a_kind_are_counted_and_can_be_listed() -> None:
         rest = 1_000 - ALIKE
         assert any(f"… {rest} more of source.link" in line for line in panel.text_lines)
         assert sum("is a link." in line for line in panel.text_lines) == ALIKE
+        assert sum(samples.OPAQUE.remedy in line for line in panel.text_lines) == 1  # said once for all alike
         await pilot.press("G", "enter")
         await pilot.pause()
         assert sum("is a link." in line for line in panel.text_lines) == ALIKE + MORE

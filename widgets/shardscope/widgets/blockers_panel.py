@@ -95,7 +95,7 @@ class BlockersPanel(Paragraphs):
             self._take(blockers)
 
     def _take(self, blockers: Sequence[Blocker]) -> None:
-        self._blockers = tuple(sorted(blockers, key=lambda item: -item.severity.rank))
+        self._blockers = tuple(sorted(blockers, key=lambda item: (-item.severity.rank, item.code)))
 
     def show(self, blockers: Sequence[Blocker]) -> None:
         """Show other blockers."""
@@ -129,6 +129,7 @@ class BlockersPanel(Paragraphs):
         totals = Counter(item.code for item in blockers)
         listed: Counter[str] = Counter()
         told = False
+        before: Blocker | None = None
         for number, item in enumerate(blockers):
             if item.severity.rank < self.least.rank:
                 continue
@@ -136,8 +137,9 @@ class BlockersPanel(Paragraphs):
             listed[code] += 1
             allowed = ALIKE + self._allowed[code]
             if listed[code] <= allowed:
-                yield from self._block(item, str(number))
-                told = True
+                said = before is not None and (before.code, before.remedy) == (code, item.remedy)
+                yield from self._block(item, str(number), remedy="" if said else item.remedy)
+                told, before = True, item
             elif listed[code] == allowed + 1:
                 rest = totals[code] - allowed
                 yield Paragraph(
@@ -155,11 +157,11 @@ class BlockersPanel(Paragraphs):
             word = "errors" if self.least is Severity.ERROR else "errors or warnings"
             yield Paragraph((f"No {word}. a lists the rest.",))
 
-    def _block(self, item: Blocker, key: str) -> Iterator[Paragraph]:
+    def _block(self, item: Blocker, key: str, remedy: str) -> Iterator[Paragraph]:
         mark, tone = severity_mark(item.severity, self.glyphs)
         yield Paragraph(((f"{mark:<{_COLUMN}}", tone), item.message), hang=_COLUMN, key=key)
-        if item.remedy:
-            yield Paragraph((item.remedy,), indent=_COLUMN, hang=_COLUMN, key=key)
+        if remedy:
+            yield Paragraph((remedy,), indent=_COLUMN, hang=_COLUMN, key=key)
         small: list[Part] = [(item.code, Tone.MUTED)]
         if item.blocks:
             small.append((f"  blocks {', '.join(item.blocks)}", Tone.MUTED))

@@ -10,6 +10,10 @@ class SearchLine(Input):
 
     DEFAULT_CSS = "SearchLine { border: none; height: 1; padding: 0 1; }"
 
+    def on_mount(self) -> None:
+        """Keep the cursor still: a blinking one is traffic on the connection, and says nothing."""
+        self.cursor_blink = False
+
     def validate_value(self, value: str) -> str:
         """Return what was typed or pasted, without what must never reach a terminal."""
         return UNSAFE.sub("", value)
