@@ -5,13 +5,14 @@ Format: `torch/csrc` and `caffe2/serialize/inline_container` of PyTorch: one top
 `.storage_alignment` and `.data/serialization_id`. TorchScript adds `constants.pkl` and `code/`.
 """
 
+import zlib
 from typing import Final
 
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.facts import TorchArchive, ZipDirectory, ZipEntry
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Reader
-from shardscope.engine.parse.zip import STORED
+from shardscope.engine.parse.zip import DEFLATED, STORED
 
 _TINY: Final = 64
 """Bytes beyond which neither a version nor a byte order is read."""
@@ -77,9 +78,17 @@ def _version_notes(reader: Reader, entry: ZipEntry | None) -> list[Finding]:
 
 
 def _small_text(reader: Reader, entry: ZipEntry | None) -> str | None:
-    """Return the text of a tiny stored entry; empty where it is not tiny, stored and ASCII, null where it is absent."""
+    """Return the text of a tiny entry; empty where it is neither tiny nor readable, null where it is absent."""
     if entry is None:
         return None
-    if entry.size > _TINY or entry.method != STORED or entry.data_offset is None:
+    if max(entry.size, entry.compressed) > _TINY or entry.data_offset is None:
         return ""
-    return reader.pread(entry.data_offset, entry.size).decode("ascii", "replace")
+    data = reader.pread(entry.data_offset, entry.compressed)
+    if entry.method == DEFLATED:
+        try:
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _TINY)
+        except zlib.error:
+            return ""
+    elif entry.method != STORED:
+        return ""
+    return data.decode("ascii", "replace")
