@@ -211,13 +211,14 @@ def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverv
         DTypeShare(names[n], counts[n], None if n in unknown else elements[n], size_of[n]) for n in counts
     ]
     least = min(heapq.nlargest(_LARGEST, set(sizes)), default=0)
-    largest = sorted((row for row, size in enumerate(sizes) if size >= least), key=lambda row: -sizes[row])
+    rows = (row for row, size in enumerate(sizes) if size >= least)
+    largest = heapq.nsmallest(_LARGEST, rows, key=lambda row: (-sizes[row], row))
     return TensorsOverview(
         count=len(table),
         elements=None if unknown else sum(elements.values()),
         logical_bytes=sum(sizes),
         dtypes=tuple(sorted(shares, key=lambda share: (-share.bytes, share.dtype))),
-        largest=tuple(table[row] for row in largest[:_LARGEST]),
+        largest=tuple(table[row] for row in largest),
         files_examined=headers_read,
         files_opaque=opaque,
     )

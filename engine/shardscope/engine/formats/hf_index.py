@@ -6,6 +6,7 @@ index does not name a tensor, the file is absent, or the file's header lacks the
 """
 
 from collections import Counter
+from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct
@@ -40,13 +41,13 @@ class Index(Struct, frozen=True):
 
     @property
     def files(self) -> Counter[str]:
-        """How many tensors each file should hold."""
+        """How many tensors each file should hold, counted anew."""
         return Counter(self.weight_map.values())
 
 
 def read_index(probe: Probe, entry: Entry) -> Index | None:
     """Return the index in `entry`; None, with a blocker, where it is none."""
-    document = probe.json(entry)
+    document = probe.weight_index(entry)
     if document is None:
         return None
     value = document.value
@@ -132,7 +133,8 @@ class CrossCheck:
     def __init__(self, probe: Probe, index: Index) -> None:
         self._probe = probe
         self._index = index
-        self._targets = {target: locate(probe, index, target) for target in index.files}
+        self._counts = index.files
+        self._targets = {target: locate(probe, index, target) for target in self._counts}
         self._by_path = {entry.path: target for target, entry in self._targets.items() if entry is not None}
         self._tensor_bytes = 0
 
@@ -143,10 +145,7 @@ class CrossCheck:
 
     def absent(self) -> bool:
         """Report the files that the index names and that are not here; tell whether there was any."""
-        counts = self._index.files
-        examples: dict[str, str] = {}
-        for name, target in self._index.weight_map.items():
-            examples.setdefault(target, name)
+        counts = self._counts
         gone = [target for target, entry in self._targets.items() if entry is None]
         cap = self._probe.limits.findings
         for target in gone[:cap]:
@@ -155,7 +154,7 @@ class CrossCheck:
                 self._index.entry,
                 target=target,
                 count=counts[target],
-                tensor=examples[target],
+                tensor=self._names_by_file[target][0],
             )
         if gone[cap:]:
             self._probe.report(
@@ -167,7 +166,7 @@ class CrossCheck:
         """Say that a listed file could not be read."""
         target = self._by_path.get(entry.path)
         if target is not None:
-            count = self._index.files[target]
+            count = self._counts[target]
             self._probe.report("index.shard_unreadable", self._index.entry, target=entry.text, count=count)
 
     def compare(self, entry: Entry, header: SafetensorsHeader) -> bool:
@@ -182,20 +181,20 @@ class CrossCheck:
                 return False
             target = entry.name
         here = [name for name in names if weight_map.get(name) == target]
-        if len(here) == len(names) == self._index.files.get(target, 0):
+        if len(here) == len(names) == self._counts.get(target, 0):
             return True
         self._differences(entry, target, names, here)
         return False
 
     def _differences(self, entry: Entry, target: str, names: list[str], here: list[str]) -> None:
         weight_map = self._index.weight_map
-        expected = self._index.files.get(target, 0)
+        expected = self._counts.get(target, 0)
         unlisted = [name for name in names if name not in weight_map]
         elsewhere = [name for name in names if name in weight_map and weight_map[name] != target]
         missing: list[str] = []
         if len(here) < expected:
             present = set(here)
-            missing = [n for n, file in weight_map.items() if file == target and n not in present]
+            missing = [name for name in self._names_by_file[target] if name not in present]
         for code, found in (
             ("index.tensor_missing", missing),
             ("index.tensor_elsewhere", elsewhere),
@@ -204,6 +203,13 @@ class CrossCheck:
             if found:
                 index = self._index.entry
                 self._probe.report(code, index, target=entry.text, count=len(found), tensor=found[0])
+
+    @cached_property
+    def _names_by_file(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for name, target in self._index.weight_map.items():
+            names.setdefault(target, []).append(name)
+        return names
 
     def total(self) -> None:
         """Compare the declared total with what the headers hold; with files absent it tells how much is absent."""

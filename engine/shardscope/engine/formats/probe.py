@@ -19,6 +19,7 @@ from shardscope.engine.model.text import path_text
 from shardscope.engine.parse import json as json_parser
 from shardscope.engine.parse import safetensors
 from shardscope.engine.parse import sniff as sniffer
+from shardscope.engine.parse.weight_index import read_weight_index
 from shardscope.engine.source.source import Source
 
 T = TypeVar("T")
@@ -93,6 +94,19 @@ class Probe:
             return document
 
         return self._remember(self._documents, entry, read)
+
+    def weight_index(self, entry: Entry) -> JsonDocument | None:
+        """Return an index of weights as a JSON document; None where it is none. Not remembered: see `header`."""
+
+        def read(reader: Reader) -> JsonDocument:
+            try:
+                document = read_weight_index(reader, self.limits)
+            except Fault as fault:
+                raise _explained(fault, reader, Nature.JSON) from None
+            self.read_whole.add(entry.path)
+            return document
+
+        return self._guarded(entry, read)
 
     def text(self, entry: Entry, limit: int = HEAD_BYTES) -> str | None:
         """Return a small text file (a tracker such as `latest`), at most `limit` bytes of it, undecodable bytes replaced."""

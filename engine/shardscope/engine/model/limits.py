@@ -21,7 +21,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Folders between the root and a file."""
     path_bytes: Positive = 4_096
     """Bytes of one path relative to the root."""
-    json_bytes: Positive = 64 << 20
+    json_bytes: Positive = 128 << 20
     """Bytes of one JSON file."""
     json_depth: Positive = 64
     """Nested arrays and objects in one JSON document."""
