@@ -31,6 +31,7 @@ def test_a_declared_size_shows_that_the_last_rank_is_missing() -> None:
     assert rank_grid([(0,), (1,)]).missing == ()
     assert rank_grid([(0,), (1,)], (4,)).missing == ((2,), (3,))
     assert rank_grid([(0,), (5,)], (4,)).extents == (6,)
+    assert rank_grid([], (2,)).missing == ((0,), (1,))
     assert rank_grid([(0, 1)], (None, 3)).missing == ((0, 0), (0, 2))
 
 

@@ -37,13 +37,14 @@ class RankGrid(Struct, frozen=True):
 
 
 def rank_grid(coordinates: Iterable[Coordinate], declared: Sequence[int | None] = ()) -> RankGrid:
-    """Return the grid that `coordinates` (at least one, all of one length, counted from 0) span.
+    """Return the grid that `coordinates` (all of one length, counted from 0) span.
 
-    `declared` gives sizes that are known from elsewhere, axis by axis. Without them a missing last rank cannot be seen.
+    `declared` gives sizes that are known from elsewhere, axis by axis; without them a missing last rank cannot be seen.
+    Without any coordinate the grid is what is declared, all of it missing.
     """
     counts = Counter(coordinates)
     seen = sorted(counts)
-    sizes = [1 + max(along) for along in zip(*seen, strict=True)]
+    sizes = [1 + max(along) for along in zip(*seen, strict=True)] or [0] * len(declared)
     for axis, size in enumerate(declared):
         sizes[axis] = max(sizes[axis], size or 0)
     extents = tuple(sizes)
