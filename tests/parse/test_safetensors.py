@@ -205,6 +205,14 @@ def test_the_first_fault_in_the_order_of_the_data_is_named_whatever_the_order_of
     assert fault("{" + second + "," + first + "}")[0] == "header.size_mismatch"
 
 
+def test_a_range_that_runs_back_never_passes_for_an_odd_size() -> None:
+    # 60 bits are no whole number of bytes, and the range of the second tensor has minus one.
+    back = '"b":{"dtype":"F4","shape":[15],"data_offsets":[8,7]}'
+    assert fault('{"a":' + ENTRY + "," + back + "}", bytes(7))[0] == "header.reversed"
+    unknown = '"b":{"dtype":"I4","shape":[1],"data_offsets":[8,7]}'
+    assert fault('{"a":' + ENTRY + "," + unknown + "}", bytes(7))[0] == "header.reversed"
+
+
 def test_limits_on_tensors_and_values_are_named() -> None:  # R045
     two = '{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
     assert fault(two, b"", Limits(tensors=1)) == ("limit.tensors", {"limit": 1, "found": 2})

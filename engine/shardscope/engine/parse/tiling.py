@@ -76,7 +76,7 @@ def _sizes_agree(columns: Columns) -> bool:
         if row is None:
             row = known[key] = (*key, _size(*key))
         dtypes[i], shapes[i], size = row
-        if size != end - begin and (size is not None or end < begin):
+        if end < begin or (size is not None and size != end - begin):
             return False
     return True
 
