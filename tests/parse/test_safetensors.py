@@ -373,3 +373,28 @@ def test_a_mutated_file_is_never_read_where_the_reference_refuses_it_nor_read_di
         assert found is None
     elif found is not None:
         assert found == theirs
+
+
+small_entries = st.fixed_dictionaries(
+    {
+        "dtype": st.sampled_from(["U8", "F4", "F6_E2M3", "F16"]),
+        "shape": st.lists(st.integers(0, 4) | st.sampled_from([15, 1 << 32, 1 << 63]), max_size=3),
+        "data_offsets": st.lists(st.integers(0, 9), min_size=2, max_size=2),
+    }
+)
+
+
+@settings(max_examples=1_000)
+@given(st.dictionaries(st.sampled_from("abcd"), small_entries, max_size=3), st.integers(0, 9))
+@example(
+    {
+        "a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]},
+        "b": {"dtype": "F4", "shape": [15], "data_offsets": [8, 7]},
+    },
+    7,
+)
+def test_any_small_geometry_gets_the_verdict_of_the_reference(
+    document: dict[str, Any], size: int
+) -> None:  # R044
+    file = file_of(json.dumps(document), bytes(size))
+    assert ours(file) == reference(file)
