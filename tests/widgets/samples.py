@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.descriptor import (
     AdapterMatch,
+    AdapterStatus,
     Component,
     Descriptor,
     Planes,
@@ -30,6 +31,7 @@ from shardscope.engine.model.source import Entry, Identity, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.tensors import DTypeShare, TensorTable
 from shardscope.engine.model.topology import Axis, Mesh, RankFiles, Topology
+from shardscope.engine.model.workflow import Workflow
 
 GIB = 1 << 30
 
@@ -151,7 +153,8 @@ DESCRIPTOR = Descriptor(
         "Decoding reads structure only.",
     ),
     resources=RESOURCES,
-    adapter=AdapterMatch("none"),
+    adapter=AdapterMatch(AdapterStatus.NONE),
+    workflow=Workflow(steps=(), stops_at=None),
     blockers=BLOCKERS,
 )
 """A DeepSpeed ZeRO checkpoint without one of its partitions."""

@@ -65,7 +65,7 @@ def resources() -> tuple[Widget, Callable[[], None]]:
 
 
 def tensors() -> tuple[Widget, Callable[[], None]]:
-    panel = TensorPanel(samples.tensors(1_000_000))
+    panel = TensorPanel(samples.tensors(100_000))
     return panel, lambda: panel.search("q_proj !layers.1")
 
 

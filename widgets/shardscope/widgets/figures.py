@@ -1,13 +1,18 @@
 """Numbers for people: binary units, short enough for a column."""
 
-import humanize
+from functools import lru_cache
 
 
+@lru_cache(maxsize=4_096)
 def size(count: int | None) -> str:
     """Return bytes in binary units, `unknown` for None."""
     if count is None:
         return "unknown"
-    return f"{count} B" if abs(count) < 1024 else humanize.naturalsize(count, binary=True)
+    if abs(count) < 1024:
+        return f"{count} B"
+    import humanize  # 30 ms that a screen without sizes does not wait for
+
+    return humanize.naturalsize(count, binary=True)
 
 
 def number(count: int | None) -> str:

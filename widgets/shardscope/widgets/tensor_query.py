@@ -36,6 +36,8 @@ CHUNK: Final = 8_192
 """Rows between two looks at `cancel`."""
 BUCKET: Final = 16_384
 """Rows that are sorted in one go: about ten milliseconds."""
+PARTS: Final = 100_000
+"""Distinct parts of names whose sort keys are remembered."""
 _SIZE: Final = re.compile(r"(>=|<=|>|<|=)(\d+(?:\.\d+)?)([kmgtp]?)(i?)(b?)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -207,8 +209,8 @@ def sorted_rows(
 def _key(table: TensorTable, column: str) -> Callable[[int], Any]:
     match column:
         case "name":
-            names, natural = table.names, _Natural()
-            return lambda row: natural.key(names[row])
+            names, natural = table.names, _Natural().key
+            return lambda row: natural(names[row])
         case "bytes":
             begins, ends = table.column("begin"), table.column("end")
             return lambda row: ends[row] - begins[row]
@@ -232,26 +234,20 @@ def _places(values: Sequence[Any], key: Callable[[Any], Any]) -> list[int]:
     return places
 
 
-class _Natural:
+class _Natural(dict[str, str]):
     """Keys that put texts in the order of the numbers in them.
 
-    Names are made of few distinct parts, so the parts are remembered: a tenth of a microsecond instead of four.
+    Names are made of few distinct parts, so the key of each part is remembered: half a microsecond a name instead of four.
     """
 
-    def __init__(self) -> None:
-        self._parts: dict[str, str] = {}
-
     def key(self, text: str) -> str:
-        parts = self._parts
-        if len(parts) > 100_000:
-            parts.clear()
-        keys = []
-        for part in text.split("."):
-            key = parts.get(part)
-            if key is None:
-                key = parts[part] = _NUMBER.sub(lambda digits: digits.group().zfill(12), part.lower())
-            keys.append(key)
-        return ".".join(keys)
+        if len(self) > PARTS:
+            self.clear()
+        return ".".join(map(self.__getitem__, text.split(".")))
+
+    def __missing__(self, part: str) -> str:
+        key = self[part] = _NUMBER.sub(lambda digits: digits.group().zfill(12), part.lower())
+        return key
 
 
 def _in_order(
