@@ -38,7 +38,12 @@ def test_edited_index_gives_its_three_errors() -> None:
     descriptor = look(FIXTURES / "hf" / "index_errors" / "checkpoint")
     assert descriptor.classification.format == "hf_safetensors"
     found = codes(descriptor)
-    assert {"index.shard_missing", "index.tensor_missing", "index.tensor_elsewhere", "index.total_size"} <= found
+    assert {
+        "index.shard_missing",
+        "index.tensor_missing",
+        "index.tensor_elsewhere",
+        "index.total_size",
+    } <= found
 
 
 def test_a_whole_save_has_no_blocker(tmp_path: Path) -> None:
