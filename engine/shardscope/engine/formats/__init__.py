@@ -6,16 +6,36 @@ time: a family that is not in this tuple does not exist.
 
 from typing import Final
 
+from shardscope.engine.formats.gguf import GGUF
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
+from shardscope.engine.formats.keras import KERAS
+from shardscope.engine.formats.meta_consolidated import META_CONSOLIDATED
+from shardscope.engine.formats.mistral_consolidated import MISTRAL_CONSOLIDATED
+from shardscope.engine.formats.nemo import NEMO
+from shardscope.engine.formats.numpy_arrays import NUMPY_ARRAYS
+from shardscope.engine.formats.onnx import ONNX
+from shardscope.engine.formats.orbax import ORBAX
 from shardscope.engine.formats.peft_adapter import PEFT_ADAPTER
 from shardscope.engine.formats.protocol import Format
+from shardscope.engine.formats.tensorflow import TENSORFLOW
 from shardscope.engine.formats.torch_save import TORCH_SAVE
+from shardscope.engine.formats.vllm_sharded_state import VLLM_SHARDED_STATE
 
 FORMATS: Final[tuple[Format, ...]] = (
+    META_CONSOLIDATED,
+    MISTRAL_CONSOLIDATED,
+    VLLM_SHARDED_STATE,
+    NEMO,
+    ORBAX,
+    TENSORFLOW,
+    KERAS,
+    ONNX,
+    GGUF,
     PEFT_ADAPTER,
     HF_TORCH,
     HF_SAFETENSORS,
+    NUMPY_ARRAYS,
     TORCH_SAVE,
 )
 """Every family that inspection can recognise."""

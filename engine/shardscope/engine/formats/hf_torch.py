@@ -20,10 +20,10 @@ from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
-from shardscope.engine.model.text import counted
+from shardscope.engine.model.text import counted, display_name
 
 SUFFIX: Final = "bin"
-_WEIGHTS: Final = re.compile(r"(pytorch_model|diffusion_pytorch_model)([-_.].*)?\.bin", re.IGNORECASE)
+WEIGHTS: Final = re.compile(r"(pytorch_model|diffusion_pytorch_model)([-_.].*)?\.bin", re.IGNORECASE)
 _NOT_WEIGHTS: Final = re.compile(r"pytorch_model_fsdp.*\.bin", re.IGNORECASE)
 
 
@@ -31,12 +31,12 @@ class HfTorch:
     """The family `hf_torch`."""
 
     name = "hf_torch"
-    general = False
+    general = True
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
-        """Claim `pytorch_model*.bin` and every `*.bin` that a `*.bin.index.json` can name."""
+        """Claim what is left of `pytorch_model*.bin` and every `*.bin` that a `*.bin.index.json` can name."""
         named = [
-            entry for entry, _ in folder.matching(_WEIGHTS, SUFFIX) if not _NOT_WEIGHTS.fullmatch(entry.name)
+            entry for entry, _ in folder.matching(WEIGHTS, SUFFIX) if not _NOT_WEIGHTS.fullmatch(entry.name)
         ]
         layout = layout_of(folder, SUFFIX)
         numbered = [
@@ -110,7 +110,7 @@ def _component(found: WeightSet) -> Component:
     files = (*((found.index,) if found.index else ()), *found.files)
     return Component(
         kind="weights",
-        name=found.key or "(unnamed)",
+        name=display_name(found.key) or "(unnamed)",
         format=HfTorch.name,
         files=tuple(entry.text for entry in files),
         bytes=sum(entry.size for entry in files),

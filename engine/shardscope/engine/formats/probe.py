@@ -10,7 +10,15 @@ from typing import TypeVar
 
 from shardscope.engine.formats.folder import Folder, folder_of
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
-from shardscope.engine.model.facts import JsonDocument, Nature, SafetensorsHeader, Sniff, TorchArchive
+from shardscope.engine.model.facts import (
+    GgufHead,
+    JsonDocument,
+    Nature,
+    SafetensorsHeader,
+    Sniff,
+    TorchArchive,
+    ZipDirectory,
+)
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.source import Entry, Inventory, Reader
@@ -55,6 +63,7 @@ class Probe:
         self._documents: dict[bytes, JsonDocument | None] = {}
         self._texts: dict[bytes, str | None] = {}
         self._archives: dict[bytes, TorchArchive | None] = {}
+        self._directories: dict[bytes, ZipDirectory | None] = {}
 
     def folder(self, path: bytes) -> Folder:
         """Return the folder at `path` (empty: the root) with all its files."""
@@ -119,6 +128,14 @@ class Probe:
 
         return self._remember(self._texts, entry, read)
 
+    def peek(self, entry: Entry, length: int = HEAD_BYTES, offset: int = 0) -> bytes:
+        """Return up to `length` bytes at `offset` (below zero: counted from the end); nothing where it cannot be read."""
+
+        def read(reader: Reader) -> bytes:
+            return reader.pread(max(0, offset + reader.size if offset < 0 else offset), length)
+
+        return self._guarded(entry, read) or b""
+
     def expect(self, entry: Entry, *expected: Nature) -> None:
         """Report the file for what it is, where its first bytes say that it is none of `expected`."""
         found = self.sniff(entry)
@@ -133,12 +150,40 @@ class Probe:
             from shardscope.engine.parse import zip as zip_parser
 
             directory = zip_parser.read_directory(reader, self.limits)
+            for finding in directory.notes:
+                self.note(finding, entry)
             archive = torch_archive.describe(reader, directory, self.limits)
-            for finding in (*directory.notes, *archive.notes):
+            for finding in archive.notes:
                 self.note(finding, entry)
             return archive
 
         return self._remember(self._archives, entry, read)
+
+    def directory(self, entry: Entry) -> ZipDirectory | None:
+        """Return the directory of a zip that torch.save did not write; None where it is none."""
+
+        def read(reader: Reader) -> ZipDirectory:
+            from shardscope.engine.parse import zip as zip_parser
+
+            directory = zip_parser.read_directory(reader, self.limits)
+            for finding in directory.notes:
+                self.note(finding, entry)
+            return directory
+
+        return self._remember(self._directories, entry, read)
+
+    def gguf(self, entry: Entry) -> GgufHead | None:
+        """Return the head of a GGUF file; None where there is none. Not remembered."""
+
+        def read(reader: Reader) -> GgufHead:
+            from shardscope.engine.parse import gguf
+
+            head = gguf.read_head(reader)
+            for finding in head.notes:
+                self.note(finding, entry)
+            return head
+
+        return self._guarded(entry, read)
 
     def header(self, entry: Entry) -> SafetensorsHeader | None:
         """Return a safetensors header; None where there is none. Not remembered: a million tensors would not fit."""

@@ -45,6 +45,8 @@ class Facts(Struct, frozen=True):
     code_references: tuple[str, ...] = ()
     weight_bytes: int | None = None
     """Bytes of the model weights as full tensors; null where they cannot be known without decoding."""
+    weight_reason: str | None = None
+    """One clause: why `weight_bytes` is null, where it is not for opaque files."""
 
 
 class Format(Protocol):

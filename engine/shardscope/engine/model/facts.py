@@ -33,6 +33,8 @@ class Nature(StrEnum):
     BZIP2 = "bzip2"
     TAR = "tar"
     GGUF = "gguf"
+    GGML = "ggml"
+    """The formats that came before GGUF: GGML, GGMF, GGJT and GGLA."""
     NUMPY = "numpy"
     HDF5 = "hdf5"
     ONNX = "onnx"
@@ -120,4 +122,15 @@ class TorchArchive(Struct, frozen=True):
     torchscript: bool
     crc_recorded: bool
     """False where every CRC is zero: the writer did not record them."""
+    notes: tuple[Finding, ...] = ()
+
+
+class GgufHead(Struct, frozen=True):
+    """The part of fixed size at the start of a GGUF file."""
+
+    version: int
+    big_endian: bool
+    tensors: int
+    pairs: int
+    """Keys of metadata with their values."""
     notes: tuple[Finding, ...] = ()

@@ -1,7 +1,7 @@
 """What a file is by its first bytes, whatever its name says.
 
 Signatures are those of the formats' own specifications: PKWARE APPNOTE (zip), RFC 1952 (gzip), RFC 8878 (zstd), the
-xz, bzip2, GGUF, NumPy and HDF5 format documents, POSIX ustar, Python's pickle protocol, `torch/serialization.py` for
+xz, bzip2, GGUF, ggml, NumPy and HDF5 format documents, POSIX ustar, Python's pickle protocol, `torch/serialization.py` for
 the legacy stream and the Git LFS pointer specification.
 """
 
@@ -14,12 +14,15 @@ from shardscope.engine.model.facts import LfsPointer, Nature, Sniff
 
 HEAD: Final = 4_096
 """How many bytes are enough."""
+TAIL: Final = 22 + 0xFFFF
+"""Bytes of the end record of a zip, with the longest comment."""
 
 _MAGIC: Final = (
     (b"PK\x03\x04", Nature.ZIP),
     (b"PK\x05\x06", Nature.ZIP),
     (b"PK\x07\x08", Nature.ZIP),
     (b"GGUF", Nature.GGUF),
+    *((magic, Nature.GGML) for magic in (b"lmgg", b"fmgg", b"tjgg", b"algg")),
     (b"\x1f\x8b", Nature.GZIP),
     (b"\xfd7zXZ\0", Nature.XZ),
     (b"\x28\xb5\x2f\xfd", Nature.ZSTD),
@@ -61,6 +64,7 @@ _WORDS: Final = {
     Nature.TEXT: "text",
     Nature.TAR: "a tar archive",
     Nature.GGUF: "a GGUF file",
+    Nature.GGML: "a GGML file",
     Nature.NUMPY: "a NumPy array file",
     Nature.HDF5: "an HDF5 file",
     Nature.ONNX: "an ONNX model",
@@ -116,6 +120,16 @@ def _text_nature(head: bytes) -> Nature:
     if _HTML.match(text):
         return Nature.HTML
     return Nature.JSON if text.startswith((b"{", b"[")) else Nature.TEXT
+
+
+def ends_as_zip(tail: bytes) -> bool:
+    """Whether a file ends in the end record of a zip, whatever its first bytes say; `tail` are its last `TAIL` bytes."""
+    at = tail.rfind(b"PK\x05\x06")
+    return (
+        at >= 0
+        and len(tail) - at >= 22
+        and at + 22 + int.from_bytes(tail[at + 20 : at + 22], "little") == len(tail)
+    )
 
 
 def check_expected(sniffed: Sniff, expected: Nature | AbstractSet[Nature], size: int) -> Finding | None:

@@ -1,0 +1,158 @@
+"""Weights that a release or a serving engine cut by rank: Meta, Mistral and vLLM layouts."""
+
+from typing import Final
+
+from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
+
+_USE = (Blocks.CONVERT, Blocks.LOAD)
+
+TABLE: Final = (
+    Code(
+        "consolidated.dimensions",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{count:count file} hold one model, and nothing in them says along which dimension a tensor was cut.",
+        "Have the release notes of the exact model at hand; the cut has to be given, because it cannot be read.",
+        "Each file of this layout is one model-parallel rank. Which dimension a tensor was cut along is a convention of "
+        "the code that wrote it, and has changed: the token embedding of Llama 2 is cut along dimension 1, that of Llama "
+        "3 along dimension 0. The rows of the query and key projections stand in an order of their own as well.",
+        _USE,
+    ),
+    Code(
+        "consolidated.rank_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{missing:count} of at least {total:count} files of {pattern:path} are absent, first number {first:count}.",
+        "Fetch or copy the missing files from the same release.",
+        "Every file holds a part of each tensor. With one of them absent no tensor that was cut is whole. A missing last "
+        "file cannot be seen from names.",
+        _USE,
+    ),
+    Code(
+        "consolidated.rank_twice",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{count:count file} of {pattern:path} carry the number {number:count}, such as {file:path}.",
+        "Keep the file that belongs to this release.",
+        "Two files claim the same model-parallel rank.",
+        _USE,
+    ),
+    Code(
+        "consolidated.ranks_differ",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{file:path} holds {found:count tensor storage} of {found_bytes:bytes}, but {other:path} holds "
+        "{expected:count} of {expected_bytes:bytes}.",
+        "Compare the files with the release they come from; fetch the odd one again.",
+        "All ranks of this layout hold parts of equal size. Files that differ are of different saves, or one of them is "
+        "not what was released.",
+        _USE,
+    ),
+    Code(
+        "consolidated.listed_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{file:path} lists {count:count file} that are not here, such as {target:name}.",
+        "Fetch or copy them from the same release.",
+        "The checklist of the release names every file of it. The digests in it (MD5) are not compared.",
+        _USE,
+    ),
+    Code(
+        "consolidated.checklist",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{file:path} is not a list of digests and names.",
+        "Fetch it again if you need to know which files belong to the release.",
+        "A checklist has a line for each file: an MD5 digest and a name.",
+        (),
+    ),
+    Code(
+        "consolidated.names",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{count:count tensor} carry names of the release's own, such as {tensor:name}; loaders of Hugging Face know "
+        "other names.",
+        "A mapping of names, and of the order of rows in the query and key projections, has to be given before such a "
+        "loader can use them.",
+        "Releases in this layout name tensors after the code of their authors. Equal shapes do not make two names the "
+        "same parameter.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "consolidated.params_missing",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "There is no params.json beside {file:path}.",
+        "Copy it from the same release: the number of heads and layers stands only there.",
+        "In this layout params.json takes the place of config.json.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "vllm.geometry",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "Nothing here records how {count:count tensor} became the parts of {ranks:count rank}: no dimension of a cut, "
+        "no order and no widths of what was fused, no shape of a whole.",
+        "Go back to the checkpoint this was saved from, or load it in vLLM with the same version, model and number of "
+        "ranks.",
+        "Files of this layout are the memory of running workers. Projections are fused (qkv_proj, gate_up_proj), kernels "
+        "may have changed the layout, and of tensors that shared memory one name is left.",
+        _USE,
+    ),
+    Code(
+        "vllm.same_on_ranks",
+        Severity.INFO,
+        Stage.DESCRIBE,
+        "{count:count tensor} have the same name and shape on each of {ranks:count rank}: part of a whole or copy of "
+        "it, the files do not tell.",
+        "Nothing to do; a mapping would have to say it for each tensor.",
+        "A matrix that was cut evenly and a vector that every rank keeps look alike from outside.",
+        (),
+    ),
+    Code(
+        "vllm.rank_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{missing:count} of at least {total:count} ranks of {pattern:path} have no file, first rank {first:count}.",
+        "Copy the files of the missing ranks from the same save.",
+        "Each rank reads only its own files. A missing last rank cannot be seen from names.",
+        _USE,
+    ),
+    Code(
+        "vllm.part_missing",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "Rank {rank:count} lacks {missing:count part} of {pattern:path}, first part {first:count}.",
+        "Copy the missing files from the same save.",
+        "Parts are numbered from 0 without gaps; a rank whose files leave one out has lost tensors.",
+        _USE,
+    ),
+    Code(
+        "vllm.file_twice",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "{file:path} and {other:path} are both part {part:count} of rank {rank:count}.",
+        "Keep the one that belongs to this save.",
+        "Numbers written with different widths name the same part twice.",
+        _USE,
+    ),
+    Code(
+        "vllm.tensors_differ",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "Rank {rank:count} lacks {missing:count tensor} that other ranks hold, such as {tensor:name}.",
+        "Look for a missing last part of that rank, or for files of another save.",
+        "Tensor-parallel ranks hold tensors of the same names.",
+        _USE,
+    ),
+    Code(
+        "vllm.shapes_differ",
+        Severity.WARNING,
+        Stage.DESCRIBE,
+        "{count:count tensor} differ in shape or dtype between ranks, such as {tensor:name} on ranks {first:count} "
+        "and {second:count}.",
+        "Check whether the files come from one save.",
+        "vLLM cuts evenly. Parts of unequal size come from two saves, or from a kernel that laid them out anew.",
+        _USE,
+    ),
+)
