@@ -1,4 +1,4 @@
-"""Writes the pages of this folder that say what the code says: codes, exit codes, limits, commands and the manual page.
+"""Writes the pages that say what the code and its data say: this folder, the table of the README, the schemas beside the data.
 
 python docs/generate.py           write them
 python docs/generate.py --check   say which are out of date, and fail if one is
@@ -9,18 +9,22 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+from claim_pages import glossary, matrix, readme, schema, sources
 from command_pages import commands, manual
 
+from shardscope.engine.capabilities.published import SCHEMA_FILES
 from shardscope.engine.model import limits
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.exits import MEANINGS, precedence
 from shardscope.engine.model.limits import Limits
 
-DOCS = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parent.parent
+DATA = "engine/shardscope/engine/capabilities/data"
 
 
 def area(row: Code) -> str:
@@ -114,33 +118,38 @@ def limit_page() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "codes.md": codes,
-    "exit-codes.md": exit_codes,
-    "limits.md": limit_page,
-    "commands.md": commands,
-    "shardscope.1": manual,
+    "docs/codes.md": codes,
+    "docs/exit-codes.md": exit_codes,
+    "docs/limits.md": limit_page,
+    "docs/commands.md": commands,
+    "docs/shardscope.1": manual,
+    "docs/support-matrix.md": matrix,
+    "docs/glossary.md": glossary,
+    "docs/sources.md": sources,
+    "README.md": partial(readme, ROOT / "README.md"),
+    **{f"{DATA}/{file}": partial(schema, name) for file, name in SCHEMA_FILES.items()},
 }
-"""Every generated page, by its file name."""
+"""Everything that is generated, by its path."""
 
 
 def stale() -> list[str]:
-    """Return the names of the pages that do not say what the code says."""
+    """Return the paths of what does not say what the code says."""
     return [
         name
         for name, page in PAGES.items()
-        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != page()
+        if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != page()
     ]
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages, or with `--check` only compare them."""
+    """Write what is out of date, or with `--check` only name it."""
     pages = stale()
     for name in pages:
         if "--check" in arguments:
-            print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
+            print(f"{name} is out of date: run `make docs`", file=sys.stderr)
         else:
-            (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
-            print(f"docs/{name} written")
+            (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
+            print(f"{name} written")
     return 1 if pages and "--check" in arguments else 0
 
 

@@ -4,11 +4,15 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import structs
+
+from shardscope.engine.capabilities.workflow import workflow_of
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.descriptor import (
     SCHEMA,
     AdapterMatch,
+    AdapterStatus,
     Component,
     Descriptor,
     Digest,
@@ -35,6 +39,7 @@ from shardscope.engine.model.source import Entry, Identity, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.tensors import DTypeShare, TensorTable
 from shardscope.engine.model.topology import Topology
+from shardscope.engine.model.workflow import Workflow
 
 GIB: Final = 1 << 30
 UNRANKED: Final = Topology(note="Files are split by whole tensors: no rank placement.")
@@ -180,8 +185,18 @@ def inspection(
             Estimate(None, Basis.UNKNOWN, "needs a plan"),
             Estimate(None, Basis.UNKNOWN, "needs a plan"),
         ),
-        adapter=AdapterMatch("none"),
+        adapter=AdapterMatch(AdapterStatus.NONE),
+        workflow=Workflow((), None),
         blockers=blockers,
     )
+    steps = workflow_of(
+        descriptor.classification,
+        descriptor.state_scope,
+        descriptor.tensors,
+        descriptor.trust,
+        descriptor.adapter,
+        blockers,
+    )
+    descriptor = structs.replace(descriptor, workflow=steps)
     inventory = Inventory(root_is_file=False, entries=entries, blockers=())
     return FakeInspection(descriptor, table, inventory)

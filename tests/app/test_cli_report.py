@@ -7,6 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from shardscope.app.cli.report import render
+from shardscope.engine.capabilities.workflow import workflow_of
 from shardscope.engine.host import Host
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.descriptor import Component, Descriptor, ProducerFact, TensorsOverview, Trust
@@ -76,12 +77,12 @@ def rank_files() -> Descriptor:
         confidence=Confidence.LOW,
         topology=Topology((mesh,)),
     ).descriptor
-    return msgspec.structs.replace(
-        found,
-        tensors=TensorsOverview(None, None, None, files_opaque=7),
-        trust=Trust(tuple("abcdefg"), ("zero_to_fp32.py",), (), "Reading them needs the inert decoder."),
-        state_scope=StateScope(StatePart(Presence.OPAQUE), StatePart(Presence.OPAQUE)),
-    )
+    tensors = TensorsOverview(None, None, None, files_opaque=7)
+    trust = Trust(tuple("abcdefg"), ("zero_to_fp32.py",), (), "Reading them needs the inert decoder.")
+    state = StateScope(StatePart(Presence.OPAQUE), StatePart(Presence.OPAQUE))
+    blockers = (a_blocker("trust.opaque_pickle", None, severity=Severity.WARNING),)
+    steps = workflow_of(found.classification, state, tensors, trust, found.adapter, blockers)
+    return msgspec.structs.replace(found, tensors=tensors, trust=trust, state_scope=state, workflow=steps)
 
 
 # R022 R023 R024 R037

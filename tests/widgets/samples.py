@@ -6,6 +6,7 @@ from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.descriptor import (
     AdapterMatch,
     AdapterStatus,
+    AdapterStatus,
     Component,
     Descriptor,
     Planes,

@@ -7,21 +7,46 @@ else and `shardscope --version` starts in the time of an interpreter.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shardscope.engine.capabilities.published import glossary, sources, support_matrix
+    from shardscope.engine.capabilities.reading import read_capability
+    from shardscope.engine.capabilities.validation import validate
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.previewing import Preview, preview
 
-__all__ = ["Inspection", "Preview", "inspect", "preview", "with_digests"]
-
-_PREVIEWING = {"Preview", "preview"}
+__all__ = [
+    "Inspection",
+    "Preview",
+    "glossary",
+    "inspect",
+    "preview",
+    "read_capability",
+    "sources",
+    "support_matrix",
+    "validate",
+    "with_digests",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PREVIEWING:
-        from shardscope.engine import previewing
+    if name not in __all__:
+        raise AttributeError(name)
+    match name:
+        case "Preview" | "preview":
+            from shardscope.engine import previewing
 
-        return getattr(previewing, name)
-    if name in __all__:
-        from shardscope.engine import inspection
+            return getattr(previewing, name)
+        case "glossary" | "sources" | "support_matrix":
+            from shardscope.engine.capabilities import published
 
-        return getattr(inspection, name)
-    raise AttributeError(name)
+            return getattr(published, name)
+        case "read_capability":
+            from shardscope.engine.capabilities.reading import read_capability
+
+            return read_capability
+        case "validate":
+            from shardscope.engine.capabilities.validation import validate
+
+            return validate
+    from shardscope.engine import inspection
+
+    return getattr(inspection, name)

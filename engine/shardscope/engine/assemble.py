@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from shardscope.engine.capabilities.diagnosis import resolve
+from shardscope.engine.capabilities.registry import REGISTRY
+from shardscope.engine.capabilities.workflow import workflow_of
 from shardscope.engine.classify import Candidate, Verdict, capped
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.descriptor import (
-    AdapterMatch,
     Component,
     Descriptor,
     Digest,
@@ -73,27 +76,36 @@ def descriptor(
     tensors: TensorTable,
     headers_read: int,
     blockers: tuple[Blocker, ...],
+    capabilities: Sequence[Capability] = (),
 ) -> Descriptor:
-    """Return the descriptor of one inspection."""
+    """Return the descriptor of one inspection. `capabilities` are those that were named beside the registered ones."""
     opaque = _opaque(inventory, facts)
+    classification = _classification(verdict, status, facts)
+    producer = _unique(fact for _, found in facts for fact in found.producer)
+    state = _state(facts)
+    overview = _tensors(tensors, headers_read, len(opaque))
+    trust = _trust(inventory, facts, opaque)
+    resolution = resolve(classification, producer, (*(row.capability for row in REGISTRY), *capabilities))
+    blockers = ordered([*blockers, *resolution.blockers])
     return Descriptor(
         schema=schemas.DESCRIPTOR,
         tool=Tool("shardscope", __version__),
         limits=limits,
         planes=Planes(PlaneState.EXAMINED, PlaneState.NOT_EXAMINED, PlaneState.NOT_EXAMINED),
         source=_source(inventory, digest_mode, digests, hf_cache, {entry.path for entry in opaque}),
-        classification=_classification(verdict, status, facts),
+        classification=classification,
         components=(
             *(component for _, found in facts for component in found.components),
             *map(_candidate, verdict.candidates),
         ),
-        producer=_unique(fact for _, found in facts for fact in found.producer),
+        producer=producer,
         topology=next((found.topology for _, found in facts if found.topology.meshes), Topology()),
-        state_scope=_state(facts),
-        tensors=_tensors(tensors, headers_read, len(opaque)),
-        trust=_trust(inventory, facts, opaque),
+        state_scope=state,
+        tensors=overview,
+        trust=trust,
         resources=_resources(inventory, facts, tensors),
-        adapter=AdapterMatch("none"),
+        adapter=resolution.match,
+        workflow=workflow_of(classification, state, overview, trust, resolution.match, blockers),
         blockers=blockers,
     )
 
@@ -184,7 +196,7 @@ def _state(facts: Described) -> StateScope:
 
 
 def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverview:
-    if not headers_read:
+    if not headers_read and not len(table):
         return TensorsOverview(
             count=None if opaque else 0, elements=None, logical_bytes=None, files_opaque=opaque
         )
@@ -210,18 +222,26 @@ def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverv
     shares = [
         DTypeShare(names[n], counts[n], None if n in unknown else elements[n], size_of[n]) for n in counts
     ]
-    least = min(heapq.nlargest(_LARGEST, set(sizes)), default=0)
-    rows = (row for row, size in enumerate(sizes) if size >= least)
-    largest = heapq.nsmallest(_LARGEST, rows, key=lambda row: (-sizes[row], row))
     return TensorsOverview(
         count=len(table),
         elements=None if unknown else sum(elements.values()),
         logical_bytes=sum(sizes),
         dtypes=tuple(sorted(shares, key=lambda share: (-share.bytes, share.dtype))),
-        largest=tuple(table[row] for row in largest),
+        largest=tuple(table[row] for row in _largest_rows(sizes)),
         files_examined=headers_read,
         files_opaque=opaque,
     )
+
+
+def _largest_rows(sizes: list[int]) -> list[int]:
+    """Return the rows of the largest tensors, the earlier first among equals (a model has thousands of equals)."""
+    rows: list[int] = []
+    for size in heapq.nlargest(_LARGEST, set(sizes)):
+        row = -1
+        for _ in range(min(sizes.count(size), _LARGEST - len(rows))):
+            row = sizes.index(size, row + 1)
+            rows.append(row)
+    return rows
 
 
 def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:

@@ -12,10 +12,12 @@ from typing import Literal
 import msgspec
 
 from shardscope.engine import assemble
+from shardscope.engine.capabilities.workflow import workflow_of
 from shardscope.engine.classify import Verdict, format_named, weigh
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.survey import survey
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity, blocker
+from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.descriptor import Descriptor, Digest
 from shardscope.engine.model.evidence import Status
@@ -79,6 +81,7 @@ def inspect(
     limits: Limits | None = None,
     digest: DigestMode = "auto",
     hf_cache: bool = False,
+    capabilities: Sequence[Capability] = (),
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
 ) -> Inspection:
@@ -86,6 +89,8 @@ def inspect(
 
     `digest` says which files to hash: `auto` all of them up to `Limits.digest_bytes` in total and otherwise those that
     are read whole anyway, `all`, or `none` (headers only). `hf_cache` admits the links of a Hugging Face cache snapshot.
+    `capabilities` are looked up for this one call (`capabilities.reading.read_capability`): a diagnosis that changes nothing
+    about what is found.
 
     Raises `Fault` where nothing at all can be examined (`source.missing`, ...), `Cancelled` once `cancel` is set.
     """
@@ -111,6 +116,7 @@ def inspect(
         tensors=probe.tensors,
         headers_read=probe.headers_read,
         blockers=blockers,
+        capabilities=capabilities,
     )
     return Inspection(path, hf_cache, descriptor, probe.tensors, inventory, frozenset(probe.read_whole))
 
@@ -138,13 +144,22 @@ def with_digests(
         for record, entry in zip(descriptor.source.entries, inventory.entries, strict=True)
     )
     source_record = msgspec.structs.replace(descriptor.source, digest_mode=mode, entries=entries)
+    blockers = assemble.ordered([*descriptor.blockers, *unhashed])
     return Inspection(
         inspection.path,
         inspection.hf_cache,
         msgspec.structs.replace(
             descriptor,
             source=source_record,
-            blockers=assemble.ordered([*descriptor.blockers, *unhashed]),
+            workflow=workflow_of(
+                descriptor.classification,
+                descriptor.state_scope,
+                descriptor.tensors,
+                descriptor.trust,
+                descriptor.adapter,
+                blockers,
+            ),
+            blockers=blockers,
         ),
         inspection.tensors,
         inventory,

@@ -53,14 +53,17 @@ def examine(
     digest: "DigestMode",
     progress: bool | None,
     machine: bool,
+    capability_files: Sequence[str] = (),
 ) -> "Inspection":
     """Inspect `path`. `machine` tells that a document is asked for, which keeps progress away unless it was asked for too.
 
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
-    from shardscope.engine import inspect
+    from shardscope.engine import inspect, read_capability
     from shardscope.engine.model.limits import Limits, with_overrides
 
+    bounds_in_force = with_overrides(Limits(), dict(limits))
+    capabilities = [read_capability(file, bounds_in_force) for file in capability_files]
     person = is_terminal(sys.stderr)
     wanted = (person and not machine and not session.quiet) if progress is None else progress
     watching: AbstractContextManager[OnProgress | None] = nullcontext()
@@ -71,9 +74,10 @@ def examine(
     with session.interrupt.cooperative() as cancel, watching as report:
         return inspect(
             path,
-            limits=with_overrides(Limits(), dict(limits)),
+            limits=bounds_in_force,
             digest=digest,
             hf_cache=hf_cache,
+            capabilities=capabilities,
             cancel=cancel,
             progress=report,
         )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ("shardscope inspect ./ckpt --fail-on warning --quiet", "In a pipeline: exit 1 on any warning."),
         ("shardscope inspect ./ckpt --digest none", "Headers only, no hashing."),
         ("shardscope inspect ./ckpt --limit json_bytes=256MiB", "Raise a bound for this run."),
+        ("shardscope inspect ./ckpt --capability dcp.json", "Would this adapter fit, and what does it need?"),
     ),
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)],
 )
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
     type=click.Choice(["error", "warning", "info"]),
     help="Exit with 1 when a blocker of this severity or above was found.",
 )
+@click.option(
+    "--capability",
+    "capability_files",
+    metavar="FILE",
+    type=click.Path(),
+    multiple=True,
+    help="Hold a capability against the checkpoint, for this run; may be repeated. See `shardscope schema capability`.",
+)
 @click.pass_obj
 def inspect(
     session: Session,
@@ -51,12 +60,14 @@ def inspect(
     limits: tuple[tuple[str, int], ...],
     hf_cache: bool,
     fail_on: str | None,
+    capability_files: tuple[str, ...],
     progress: bool | None,
 ) -> int:
     """Say what a checkpoint is, how sure that is, whether it is whole and what blocks its use.
 
     PATH is a file or folder. Nothing in it is executed, followed or changed. The answer is structural evidence, no
-    promise that the checkpoint loads or converts.
+    promise that the checkpoint loads or converts. A capability that is named is looked up, never loaded: nothing is
+    installed, trusted or read by it.
     """
     found = examine(
         session,
@@ -66,6 +77,7 @@ def inspect(
         digest=digest,
         progress=progress,
         machine=as_json,
+        capability_files=capability_files,
     )
     from shardscope.engine.model.blocker import Severity
 

@@ -22,6 +22,7 @@ from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Confidence, Evidence, Status
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.text import display_name
+from shardscope.engine.model.workflow import Step, StepState
 from shardscope.widgets.figures import plural
 
 WIDTH: Final = 80
@@ -36,6 +37,12 @@ EVIDENCE: Final = 8
 """Pieces of evidence that are shown before the rest is counted."""
 SEVERITY_STYLE: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 SEVERITY_WORD: Final = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "NOTE"}
+STEP_STYLE: Final = {
+    StepState.CURRENT: "green",
+    StepState.STOPPED: "yellow",
+    StepState.NOT_NEEDED: "dim",
+    StepState.NOT_AVAILABLE: "yellow",
+}
 STATUS_STYLE: Final = {
     Status.CONDITIONAL: "bold green",
     Status.AMBIGUOUS: "bold yellow",
@@ -79,6 +86,7 @@ def _parts(
     yield Text()
     yield Padding(_rows(facts(descriptor, host)), (0, 0, 0, 2))
     yield from _blockers(descriptor.blockers, everything)
+    yield from _steps(descriptor)
     yield from _evidence(descriptor, everything)
     yield from _alternatives(descriptor)
 
@@ -152,6 +160,21 @@ def _counts(blockers: tuple[Blocker, ...]) -> Iterator[str]:
     ):
         if count := sum(item.severity is severity for item in blockers):
             yield plural(count, word, words)
+
+
+def _steps(descriptor: Descriptor) -> Iterator[RenderableType]:
+    steps = descriptor.workflow.steps
+    if not steps:
+        return
+    yield _heading("Steps", "what is open, and what stops the next one")
+    yield Padding(_rows((step.name.value, _step(step)) for step in steps), (0, 0, 0, 2))
+
+
+def _step(step: Step) -> Text:
+    text = Text(step.state.value, STEP_STYLE[step.state])
+    if step.state is StepState.STOPPED and step.stopped_by is not None:
+        text.append(f" by {step.stopped_by}")
+    return text.append(f": {step.says}", "dim")
 
 
 def _evidence(descriptor: Descriptor, everything: bool) -> Iterator[RenderableType]:

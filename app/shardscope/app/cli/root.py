@@ -12,7 +12,17 @@ from shardscope.app.cli import version
 from shardscope.app.cli.command import Helped
 from shardscope.app.cli.session import Session
 
-COMMANDS = ("explore", "inspect", "tensors", "explain", "schema", "completion")
+COMMANDS = (
+    "explore",
+    "inspect",
+    "tensors",
+    "explain",
+    "matrix",
+    "glossary",
+    "schema",
+    "validate",
+    "completion",
+)
 """In the order of help."""
 
 
@@ -34,6 +44,12 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.tensors import tensors as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
+            case "matrix":
+                from shardscope.app.cli.matrix import matrix as command
+            case "glossary":
+                from shardscope.app.cli.glossary import glossary as command
+            case "validate":
+                from shardscope.app.cli.validate import validate as command
             case "schema":
                 from shardscope.app.cli.schema import schema as command
             case "completion":

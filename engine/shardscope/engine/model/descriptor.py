@@ -18,6 +18,7 @@ from shardscope.engine.model.state import StateScope
 from shardscope.engine.model.tensors import TensorSummary
 from shardscope.engine.model.text import json_escape
 from shardscope.engine.model.topology import Topology
+from shardscope.engine.model.workflow import Workflow
 
 SCHEMA = schemas.DESCRIPTOR
 
@@ -118,12 +119,62 @@ class Trust(Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-class AdapterMatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the closed capability registry says about this checkpoint."""
+class AdapterStatus(StrEnum):
+    """How far a capability matches the checkpoint."""
 
-    status: str
-    """`none`, `candidate`, `exact` or `ambiguous`."""
+    NONE = "none"
+    CANDIDATE = "candidate"
+    """The format is the one that the capability is for; no more than that."""
+    EXACT = "exact"
+    """Producer and version, each observed in the checkpoint, agree as well, and every dependency is met."""
+    AMBIGUOUS = "ambiguous"
+    """Several capabilities match; none is chosen."""
+
+
+class DependencyState(StrEnum):
+    """Whether a distribution is there in the version that is needed."""
+
+    MET = "met"
+    MISSING = "missing"
+    MISMATCHED = "mismatched"
+
+
+class Dependency(Struct, frozen=True, forbid_unknown_fields=True):
+    """One distribution that a capability needs, as the metadata of this installation has it."""
+
+    distribution: str
+    required: str
+    observed: str | None
+    """The installed version, neutralised; null where the distribution is not installed."""
+    state: DependencyState
+
+
+class DependencyReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a capability needs, and what is there. Read from metadata: nothing was imported or installed."""
+
+    capability: str
+    extra: str
+    """The exact extra, as an installer takes it: `shardscope[NAME]`."""
+    project: Dependency
+    """shardscope itself, in the version that the capability is for."""
+    requires: tuple[Dependency, ...]
+
+
+class AdapterMatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the closed capability registry, and the capabilities that were named, say about this checkpoint.
+
+    A match is a diagnosis. It authorises no trust, calls no reader and claims no support. `dependencies` are facts of
+    this installation: they are there only where a capability was named or is registered.
+    """
+
+    status: AdapterStatus
     candidates: tuple[str, ...] = ()
+    """The ids of the capabilities for this format."""
+    producer_agrees: bool | None = None
+    """Of a single candidate: whether the checkpoint names its producer. Null where the checkpoint names none."""
+    version_agrees: bool | None = None
+    """The same of the version."""
+    dependencies: tuple[DependencyReport, ...] = ()
     note: str = "The registry of qualified producer adapters is empty."
 
 
@@ -148,6 +199,7 @@ class Descriptor(Struct, frozen=True, forbid_unknown_fields=True):
     trust: Trust
     resources: Resources
     adapter: AdapterMatch
+    workflow: Workflow
     blockers: tuple[Blocker, ...]
 
 

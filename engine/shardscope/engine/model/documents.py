@@ -9,8 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from shardscope.engine.model import schemas
-from shardscope.engine.model.blocker import Code, Param
+from shardscope.engine.model.blocker import Blocker, Code, Param
+from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.glossary import Glossary
+from shardscope.engine.model.matrix import SupportMatrix
+from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.tensors import TensorSpec
 
 
@@ -58,12 +62,38 @@ class ErrorDocument(Struct, frozen=True, forbid_unknown_fields=True):
     exit: int
 
 
+class Checked(Struct, frozen=True, forbid_unknown_fields=True):
+    """One document or table that was held against its schema and its rules."""
+
+    subject: str
+    """What it is called, or its path, neutralised."""
+    schema: str | None
+    """Null for what has none: a page of text, the registry, a file that could not be read."""
+    valid: bool
+    says: str
+    """One clause: what was looked at."""
+
+
+class ValidationDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `shardscope validate` looked at and what it found."""
+
+    schema: str
+    valid: bool
+    checked: tuple[Checked, ...]
+    blockers: tuple[Blocker, ...]
+
+
 DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.DESCRIPTOR: Descriptor,
     schemas.TENSORS: TensorsDocument,
     schemas.CODES: CodesDocument,
     schemas.SCHEMAS: SchemasDocument,
     schemas.ERROR: ErrorDocument,
+    schemas.CAPABILITY: Capability,
+    schemas.MATRIX: SupportMatrix,
+    schemas.GLOSSARY: Glossary,
+    schemas.SOURCES: SourceRegister,
+    schemas.VALIDATION: ValidationDocument,
 }
 """The struct of each document, by its schema name."""
 

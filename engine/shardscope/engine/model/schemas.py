@@ -1,4 +1,4 @@
-"""The names of the documents that shardscope prints, apart from their structs so that `--version` loads none.
+"""The names of the documents that shardscope prints or reads, apart from their structs so that `--version` loads none.
 
 The number behind the slash rises when a field goes or changes its meaning, never when a field comes.
 """
@@ -10,6 +10,22 @@ TENSORS: Final = "shardscope.tensors/1"
 CODES: Final = "shardscope.codes/1"
 SCHEMAS: Final = "shardscope.schemas/1"
 ERROR: Final = "shardscope.error/1"
+CAPABILITY: Final = "shardscope.capability/1"
+MATRIX: Final = "shardscope.matrix/1"
+GLOSSARY: Final = "shardscope.glossary/1"
+SOURCES: Final = "shardscope.sources/1"
+VALIDATION: Final = "shardscope.validation/1"
 
-NAMES: Final = (DESCRIPTOR, TENSORS, CODES, SCHEMAS, ERROR)
+NAMES: Final = (
+    DESCRIPTOR,
+    TENSORS,
+    CODES,
+    SCHEMAS,
+    ERROR,
+    CAPABILITY,
+    MATRIX,
+    GLOSSARY,
+    SOURCES,
+    VALIDATION,
+)
 """Every document, in the order of display."""

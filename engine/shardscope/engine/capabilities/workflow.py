@@ -1,0 +1,136 @@
+"""How far one checkpoint can go on the way to a loaded model, and what stops the next step.
+
+The six steps stand in a fixed order. What this release does not do is said so for every checkpoint, whatever its state:
+reading with a producer's own code stays unavailable, and nothing here writes.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from shardscope.engine.model.blocker import Blocker, Blocks, Severity
+from shardscope.engine.model.descriptor import AdapterMatch, AdapterStatus, Trust
+from shardscope.engine.model.evidence import Classification, Status
+from shardscope.engine.model.state import Presence, StateScope
+from shardscope.engine.model.tensors import TensorSummary
+from shardscope.engine.model.text import counted
+from shardscope.engine.model.workflow import Step, StepName, StepState, Workflow
+
+CANONICAL: Final = "hf_safetensors"
+"""The format that the stock Hugging Face loader reads as it is."""
+ADAPTER: Final = "peft_adapter"
+COMPOSITE: Final = "composite"
+_EXAMINED: Final = "names, JSON, headers and containers were examined"
+_UNKNOWN: Final = ("layout.ambiguous", "layout.several_candidates", "layout.unknown", "layout.empty")
+
+
+def workflow_of(
+    classification: Classification,
+    state: StateScope,
+    tensors: TensorSummary,
+    trust: Trust,
+    adapter: AdapterMatch,
+    blockers: Sequence[Blocker],
+) -> Workflow:
+    """Return the six steps for one checkpoint. `blockers` are ordered, the worst first."""
+    if classification.status is not Status.CONDITIONAL:
+        steps = _nothing_beyond(classification, blockers)
+    else:
+        steps = (
+            Step(StepName.INSPECT, StepState.CURRENT, None, _EXAMINED),
+            _escalate(state, trust, blockers),
+            _adapt(classification.format, adapter),
+            _validate(tensors, trust, blockers),
+            _materialize(classification.format),
+            _load(classification.format, blockers),
+        )
+    ends = (StepState.STOPPED, StepState.NOT_AVAILABLE)
+    return Workflow(steps, next((step.name for step in steps if step.state in ends), None))
+
+
+def _nothing_beyond(classification: Classification, blockers: Sequence[Blocker]) -> tuple[Step, ...]:
+    """Return the steps where inspection leaves no checkpoint to take the later ones with."""
+    first, *rest = StepName
+    if classification.status is Status.REFUSED:
+        code = _first(blockers, Blocks.INSPECT)
+        inspect = Step(first, StepState.STOPPED, code, "what was found cannot be relied on")
+        says = "waits for inspection"
+    else:
+        code = next((item.code for item in blockers if item.code in _UNKNOWN), None)
+        inspect = Step(first, StepState.CURRENT, None, _EXAMINED)
+        says = "waits for one known layout"
+    return (inspect, *(Step(name, StepState.STOPPED, code, says) for name in rest))
+
+
+def _escalate(state: StateScope, trust: Trust, blockers: Sequence[Blocker]) -> Step:
+    opaque = len(trust.opaque_files)
+    if not opaque:
+        return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, "nothing here is opaque")
+    if state.weights.presence is Presence.PRESENT:
+        says = f"weights are readable; {counted(opaque, 'opaque file')} beside"
+        return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, says)
+    says = f"{counted(opaque, 'opaque file')}; this release decodes none"
+    return Step(StepName.ESCALATE, StepState.NOT_AVAILABLE, _opaque_code(blockers), says)
+
+
+def _adapt(format_name: str, adapter: AdapterMatch) -> Step:
+    if format_name == CANONICAL:
+        return Step(StepName.ADAPT, StepState.NOT_NEEDED, None, "whole named tensors, canonical as they are")
+    if format_name == ADAPTER:
+        return Step(StepName.ADAPT, StepState.NOT_NEEDED, None, "whole named tensors of an adapter")
+    if format_name == COMPOSITE:
+        says = "one part at a time: inspect its folder"
+        return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, "layout.composite", says)
+    if adapter.status is AdapterStatus.NONE:
+        says = "no adapter is qualified for what wrote it"
+    else:
+        says = "a capability was named; no adapter is here"
+    code = "capability.ambiguous" if adapter.status is AdapterStatus.AMBIGUOUS else None
+    return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, code, says)
+
+
+def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker]) -> Step:
+    broken = _first(blockers, Blocks.CONVERT, errors_only=True) or _first(
+        blockers, Blocks.LOAD, errors_only=True
+    )
+    if broken is not None:
+        return Step(StepName.VALIDATE, StepState.STOPPED, broken, "files or shapes do not hold")
+    if tensors.files_examined:
+        says = f"shapes and ranges hold in {counted(tensors.files_examined, 'header')}"
+        return Step(StepName.VALIDATE, StepState.CURRENT, None, says)
+    if trust.opaque_files:
+        says = "the tensors are opaque"
+        return Step(StepName.VALIDATE, StepState.STOPPED, _opaque_code(blockers), says)
+    return Step(StepName.VALIDATE, StepState.NOT_AVAILABLE, None, "recognised only; tensors are not read")
+
+
+def _materialize(format_name: str) -> Step:
+    if format_name == CANONICAL:
+        return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "it is canonical already")
+    if format_name == ADAPTER:
+        return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "an adapter stays an adapter")
+    return Step(StepName.MATERIALIZE, StepState.NOT_AVAILABLE, None, "this release writes nothing")
+
+
+def _load(format_name: str, blockers: Sequence[Blocker]) -> Step:
+    code = _first(blockers, Blocks.LOAD)
+    if format_name not in (CANONICAL, ADAPTER):
+        says = "it is not canonical safetensors"
+        return Step(StepName.LOAD, StepState.STOPPED if code else StepState.NOT_AVAILABLE, code, says)
+    if code is not None:
+        return Step(StepName.LOAD, StepState.STOPPED, code, "before the loader")
+    return Step(StepName.LOAD, StepState.CURRENT, None, "by the stock Hugging Face loader")
+
+
+def _first(blockers: Sequence[Blocker], what: Blocks, *, errors_only: bool = False) -> str | None:
+    return next(
+        (
+            item.code
+            for item in blockers
+            if what in item.blocks and (item.severity is Severity.ERROR or not errors_only)
+        ),
+        None,
+    )
+
+
+def _opaque_code(blockers: Sequence[Blocker]) -> str | None:
+    return next((item.code for item in blockers if item.code.startswith("trust.opaque")), None)
