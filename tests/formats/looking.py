@@ -1,5 +1,6 @@
 """Short words for tests of formats: look at a checkpoint, list its codes."""
 
+import shutil
 from pathlib import Path
 
 from shardscope.engine import inspect
@@ -27,3 +28,8 @@ def errors(descriptor: Descriptor) -> set[str]:
 def the(descriptor: Descriptor, code: str) -> Blocker:
     """Return the first blocker of that code."""
     return next(item for item in descriptor.blockers if item.code == code)
+
+
+def copied(fixture: str, to: Path) -> Path:
+    """Copy the checkpoint of a fixture (`family/name`) into the folder `to`, to break it there; return `to`."""
+    return shutil.copytree(FIXTURES / fixture / "checkpoint", to, dirs_exist_ok=True)

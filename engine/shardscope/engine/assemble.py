@@ -99,7 +99,7 @@ def descriptor(
             *map(_candidate, verdict.candidates),
         ),
         producer=producer,
-        topology=next((found.topology for _, found in facts if found.topology.meshes), Topology()),
+        topology=_topology(facts),
         state_scope=state,
         tensors=overview,
         trust=trust,
@@ -179,6 +179,14 @@ def _classification(verdict: Verdict, status: Status, facts: Described) -> Class
         confidences.append(capped(found.confidence, both))
     lowest = min(confidences, key=lambda value: value.rank, default=Confidence.NONE)
     return Classification(verdict.format, status, lowest, tuple(evidence), verdict.alternatives)
+
+
+def _topology(facts: Described) -> Topology:
+    """Return the first topology that has ranks, otherwise the first that says why it has none."""
+    found = [each.topology for _, each in facts]
+    return next(
+        (each for each in found if each.meshes), next((each for each in found if each.note), Topology())
+    )
 
 
 def _state(facts: Described) -> StateScope:

@@ -6,10 +6,13 @@ time: a family that is not in this tuple does not exist.
 
 from typing import Final
 
+from shardscope.engine.formats.deepspeed_universal import DEEPSPEED_UNIVERSAL
+from shardscope.engine.formats.deepspeed_zero import DEEPSPEED_ZERO
 from shardscope.engine.formats.gguf import GGUF
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
 from shardscope.engine.formats.keras import KERAS
+from shardscope.engine.formats.megatron_legacy import MEGATRON_LEGACY
 from shardscope.engine.formats.meta_consolidated import META_CONSOLIDATED
 from shardscope.engine.formats.mistral_consolidated import MISTRAL_CONSOLIDATED
 from shardscope.engine.formats.nemo import NEMO
@@ -23,6 +26,9 @@ from shardscope.engine.formats.torch_save import TORCH_SAVE
 from shardscope.engine.formats.vllm_sharded_state import VLLM_SHARDED_STATE
 
 FORMATS: Final[tuple[Format, ...]] = (
+    DEEPSPEED_UNIVERSAL,
+    DEEPSPEED_ZERO,
+    MEGATRON_LEGACY,
     META_CONSOLIDATED,
     MISTRAL_CONSOLIDATED,
     VLLM_SHARDED_STATE,

@@ -217,6 +217,15 @@ class Probe:
         """Add a file's tensors to the table."""
         self.tensors.extend(entry.text, header)
 
+    def catalogue_array(self, place: str, name: str, dtype: str, shape: tuple[int, ...], size: int) -> bool:
+        """Add an array that a JSON document describes, stored under the folder `place`; false where the limit is reached."""
+        if len(self.tensors) >= self.limits.tensors:
+            self.report("limit.tensors", place, limit=self.limits.tensors, found=len(self.tensors) + 1)
+            return False
+        self.tensors.append(place, name, dtype, shape, 0, size)
+        self.headers_read += 1
+        return True
+
     def _within(self, limit: str, found: int) -> None:
         bound: int = getattr(self.limits, limit)
         if found > bound:

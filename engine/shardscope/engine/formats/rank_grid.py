@@ -42,7 +42,7 @@ def rank_grid(coordinates: Iterable[Coordinate], declared: Sequence[int | None] 
     `declared` gives sizes that are known from elsewhere, axis by axis; without them a missing last rank cannot be seen.
     Without any coordinate the grid is what is declared, all of it missing.
     """
-    counts = Counter(coordinates)
+    counts = Counter(iter(coordinates))
     seen = sorted(counts)
     sizes = [1 + max(along) for along in zip(*seen, strict=True)] or [0] * len(declared)
     for axis, size in enumerate(declared):
