@@ -6,8 +6,13 @@ time: a family that is not in this tuple does not exist.
 
 from typing import Final
 
+from shardscope.engine.formats.accelerate_offload import ACCELERATE_OFFLOAD
+from shardscope.engine.formats.accelerate_state import ACCELERATE_STATE
+from shardscope.engine.formats.dcp import TORCH_DCP
+from shardscope.engine.formats.dcp_safetensors import TORCH_DCP_SAFETENSORS
 from shardscope.engine.formats.deepspeed_universal import DEEPSPEED_UNIVERSAL
 from shardscope.engine.formats.deepspeed_zero import DEEPSPEED_ZERO
+from shardscope.engine.formats.fsdp import FSDP_RANK_FILES
 from shardscope.engine.formats.gguf import GGUF
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
@@ -29,6 +34,11 @@ FORMATS: Final[tuple[Format, ...]] = (
     DEEPSPEED_UNIVERSAL,
     DEEPSPEED_ZERO,
     MEGATRON_LEGACY,
+    ACCELERATE_STATE,
+    ACCELERATE_OFFLOAD,
+    FSDP_RANK_FILES,
+    TORCH_DCP,
+    TORCH_DCP_SAFETENSORS,
     META_CONSOLIDATED,
     MISTRAL_CONSOLIDATED,
     VLLM_SHARDED_STATE,

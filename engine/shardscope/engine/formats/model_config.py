@@ -24,6 +24,16 @@ _KNOWN: Final = re.compile(
     r"|model_index|trainer_state|params|preprocessor_config|processor_config|fsdp_config|metadata)\.json"
 )
 
+_EMBEDDINGS: Final = (
+    "model.embed_tokens.weight",
+    "embed_tokens.weight",
+    "transformer.wte.weight",
+    "wte.weight",
+    "tok_embeddings.weight",
+    "lm_head.weight",
+    "output.weight",
+)
+
 
 class ConfigReading(Struct, frozen=True):
     """What the files beside the weights say."""
@@ -101,6 +111,22 @@ def describe(probe: Probe, folder: Folder) -> ConfigReading:
         producer=producer,
         code_references=facts.code_references,
     )
+
+
+def embedding_shapes(probe: Probe, folder: Folder) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return the shapes that config.json of the folder gives embeddings and output heads, with the file's path.
+
+    Only where it describes one model: names follow transformers and torchtitan, rows are the vocabulary.
+    """
+    entry = folder.files.get(CONFIG)
+    document = probe.json(entry) if entry is not None else None
+    if entry is None or document is None or not isinstance(document.value, dict):
+        return {}
+    facts = config_parser.check_config(document.value)
+    if facts.vocab_size is None or facts.hidden_size is None or facts.text_model is not None:
+        return {}
+    shape = (facts.vocab_size, facts.hidden_size)
+    return dict.fromkeys(_EMBEDDINGS, (shape, entry.text))
 
 
 def describe_adapter(probe: Probe, entry: Entry) -> ConfigReading:

@@ -1,8 +1,8 @@
 """Trackers: the small text files that say which step of a root is the newest.
 
 `latest` and `latest_universal` hold the name of a folder (deepspeed `runtime/engine.py`); Megatron-LM's
-`latest_checkpointed_iteration.txt` holds a number or `release` (`training/checkpointing.py`). A tracker is a hint: it
-never makes one of several saves the right one.
+`latest_checkpointed_iteration.txt` holds a number or `release` (`training/checkpointing.py`), and verl writes its step
+into a file of the same name. A tracker is a hint: it never makes one of several saves the right one.
 """
 
 import re
@@ -47,6 +47,12 @@ def trackers_in(probe: Probe, folder: Folder) -> list[Tracker]:
     ]
 
 
+def _iteration_folder(number: int, folder: Folder) -> str:
+    """Return the folder of an iteration: Megatron-LM names it `iter_0000005`, verl `global_step_5` under the same tracker."""
+    verl = f"global_step_{number}"
+    return verl if verl in folder.folders else f"iter_{number:07d}"
+
+
 def _read(probe: Probe, folder: Folder, entry: Entry) -> Tracker | None:
     if entry.size > _LIMIT:
         probe.report("tracker.malformed", entry, size=entry.size)
@@ -57,7 +63,7 @@ def _read(probe: Probe, folder: Folder, entry: Entry) -> Tracker | None:
     word = text.strip()
     if entry.name == _ITERATION:
         if word.isascii() and word.isdigit() and len(word) <= 12:
-            word = f"iter_{int(word):07d}"
+            word = _iteration_folder(int(word), folder)
         elif word != "release":
             probe.report("tracker.malformed", entry, size=entry.size)
             return None

@@ -39,6 +39,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of one zip central directory."""
     zip_entries: Positive = 1_000_000
     """Entries of one zip central directory."""
+    fragment_steps: Positive = 20_000_000
+    """Steps of proving that the fragments of all tensors cover them: one for each fragment on each stretch it lies on."""
     digest_bytes: Positive = 1 << 30
     """Bytes hashed in one inspection by `--digest auto`."""
     findings: Positive = 1_000
