@@ -25,6 +25,7 @@ from shardscope.engine.model.codes import (
     json,
     layout,
     limits,
+    maps,
     megatron,
     recognised,
     source,
@@ -55,6 +56,7 @@ CODES: Final[dict[str, Code]] = {
         documents.TABLE,
         claims.TABLE,
         limits.TABLE,
+        maps.TABLE,
         command.TABLE,
         internal.TABLE,
     )

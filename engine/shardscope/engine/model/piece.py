@@ -1,0 +1,87 @@
+"""The normal form of a shard map: affine pieces, in elements, never in bytes.
+
+A piece is a block of elements with an address on two sides: in the full logical tensor and in the shard of a rank. Both
+addresses are affine in the block's index: `offset + sum(index[k] * strides[k])`. The form follows DeepSpeed's affine IR
+(`deepspeed/checkpoint/affine_ir.py`); its container is read and written in `geometry/deepspeed`.
+"""
+
+import math
+from typing import Final
+
+from msgspec import Struct
+
+ONE: Final = (1, 1)
+"""The scale of nearly every piece, as a fraction."""
+
+
+class Side(Struct, frozen=True):
+    """Where a block lies in one address space of elements."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+    def moved(self, by: int) -> "Side":
+        """Return this side `by` elements further."""
+        return Side(self.offset + by, self.strides)
+
+
+class Piece(Struct, frozen=True):
+    """One block: `shard[dest] = full[source] * scale`, held by every rank of `holders` at the same shard address."""
+
+    shape: tuple[int, ...]
+    """Extents, at least 1 each; empty for a single element."""
+    source: Side
+    """In the full logical tensor, row-major."""
+    dest: Side
+    """In the shard, row-major."""
+    holders: tuple[int, ...]
+    """Ranks that hold these elements of the logical tensor, sorted; wherever each of them keeps them."""
+    scale: tuple[int, int] = ONE
+    """A fraction in lowest terms with a positive denominator; never zero."""
+
+    @property
+    def elements(self) -> int:
+        """How many elements the block has."""
+        return math.prod(self.shape)
+
+
+class RankShard(Struct, frozen=True):
+    """What one rank holds of a tensor."""
+
+    rank: int
+    shape: tuple[int, ...]
+    """Of the shard, padding included."""
+    pieces: tuple[Piece, ...]
+    padding: int = 0
+    """Elements of the shard that stand for no element of the logical tensor."""
+
+    @property
+    def elements(self) -> int:
+        """Elements of the shard, padding included."""
+        return math.prod(self.shape)
+
+
+class Lowered(Struct, frozen=True):
+    """A shard map in normal form: for each rank, sorted, the pieces of its shard."""
+
+    shape: tuple[int, ...]
+    """Of the full logical tensor."""
+    ranks: tuple[RankShard, ...]
+
+    @property
+    def elements(self) -> int:
+        """Elements of the logical tensor."""
+        return math.prod(self.shape)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of all ranks."""
+        return sum(len(shard.pieces) for shard in self.ranks)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a contiguous tensor of this shape."""
+    strides = [1] * len(shape)
+    for k in range(len(shape) - 2, -1, -1):
+        strides[k] = strides[k + 1] * shape[k + 1]
+    return tuple(strides)
