@@ -9,7 +9,8 @@ from shardscope.app.explorer.examination import State
 from shardscope.app.explorer.explore import Explore, crumbs
 from shardscope.app.explorer.notice import Notice
 from shardscope.app.explorer.open import Open
-from shardscope.app.explorer.panels import PANELS, Panels
+from shardscope.app.explorer.panels import PANELS
+from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
 from shardscope.widgets.file_tree import FileTree
@@ -211,8 +212,7 @@ async def test_a_file_opens_in_the_preview_and_esc_leads_back_to_the_files(size:
         await pilot.press("escape")
         await settle(pilot)
         assert tree.has_focus
-        await pilot.press("f")
-        await pilot.press("escape")
+        await pilot.press("escape", "escape")
         await settle(pilot)
         assert screen(app).query_one(Panels).active == "summary"
 

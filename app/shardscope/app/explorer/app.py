@@ -17,7 +17,6 @@ from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.messages import Chosen
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
-from shardscope.engine.model.blocker import Finding, Param, blocker
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import Limits
 from shardscope.styles import SHEETS
@@ -167,6 +166,7 @@ class Explorer(App[ExitCode]):
         if event.state is not WorkerState.ERROR:
             return
         from shardscope.app.explorer.dialogs import OwnError
+        from shardscope.engine.model.blocker import Finding, Param, blocker
 
         self.broken = True
         screen = self.screen

@@ -95,6 +95,10 @@ class Help(Dialog):
 class CopiedCommand(Dialog):
     """The command that was sent to the clipboard, to be read and selected where the terminal refused it."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "close", "Close", show=False, id="copied.close", tooltip="Close this dialog"),
+    ]
+
     def __init__(self, command: str, note: str = "") -> None:
         super().__init__()
         self.command = command
@@ -121,6 +125,10 @@ class CopiedCommand(Dialog):
 
 class OwnError(Dialog):
     """An error of shardscope itself: what it was doing, a code, and never a traceback."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "close", "Close", show=False, id="own_error.close", tooltip="Close this dialog"),
+    ]
 
     def __init__(self, blocker: Blocker) -> None:
         super().__init__()

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.reactive import var
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from shardscope.app.explorer import messages, workers
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.notice import Notice
-from shardscope.app.explorer.panels import Found
-from shardscope.app.explorer.status import digests_at_rest, digests_running
 from shardscope.app.explorer.target import Target
-from shardscope.engine.model.blocker import Blocker
-from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
+    from shardscope.app.explorer.panels import Found
     from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
 
 
@@ -45,10 +43,10 @@ class State(StrEnum):
 class Examination(Screen[None]):
     """A screen about one checkpoint, without its looks."""
 
-    state: var[State] = var(State.LOADING, bindings=True)
+    state: var[State] = var(State.LOADING, init=False, bindings=True)
 
     def __init__(self, target: Target, engine: Engine) -> None:
-        super().__init__()
+        super().__init__(classes="-loading")
         self.target = target
         self.engine = engine
         self.found: Found | None = None
@@ -63,7 +61,7 @@ class Examination(Screen[None]):
 
     # What a screen draws
 
-    def draw_progress(self, progress: Progress) -> None:
+    async def draw_progress(self, progress: Progress) -> None:
         """Show how far the inspection is."""
         raise NotImplementedError
 
@@ -75,15 +73,15 @@ class Examination(Screen[None]):
         """Show that nothing is known yet."""
         raise NotImplementedError
 
-    async def draw_found(self, found: Found, files: "InventoryTree") -> None:
+    async def draw_found(self, found: "Found", files: "InventoryTree") -> None:
         """Show a checkpoint for the first time."""
         raise NotImplementedError
 
-    def draw_news(self, found: Found, marks: "Marks | None" = None) -> None:
+    def draw_news(self, found: "Found", marks: "Marks | None" = None) -> None:
         """Show what is known by now; `marks` are other letters for the files."""
         raise NotImplementedError
 
-    async def draw_notice(self, notice: Notice) -> None:
+    async def draw_notice(self, notice: Widget) -> None:
         """Show a page in the place of the facts."""
         raise NotImplementedError
 
@@ -116,10 +114,10 @@ class Examination(Screen[None]):
         """Stop what still runs for this screen."""
         self._stop("examine", "digest", "preview")
 
-    def watch_state(self, state: State) -> None:
+    def watch_state(self, before: State, after: State) -> None:
         """Let the style sheet know."""
-        for each in State:
-            self.set_class(each is state, f"-{each.value}")
+        self.remove_class(f"-{before}", update=False)
+        self.add_class(f"-{after}")
 
     def look(self) -> None:
         """Inspect the checkpoint; `Examined`, `Faulted` or `Stopped` follows."""
@@ -172,17 +170,24 @@ class Examination(Screen[None]):
     # What the workers say
 
     @on(messages.Progressed)
-    def _progressed(self, event: messages.Progressed) -> None:
+    async def _progressed(self, event: messages.Progressed) -> None:
+        if self.left:
+            return
         if self.state is State.LOADING:
             self.progress = event.progress
-            self.draw_progress(event.progress)
+            await self.draw_progress(event.progress)
         elif self.is_at_work("digest"):
+            from shardscope.app.explorer.status import digests_running
+
             self.draw_digests(digests_running(event.progress))
 
     @on(messages.Examined)
     async def _examined(self, event: messages.Examined) -> None:
         if self.left:
             return
+        from shardscope.app.explorer.panels import Found
+        from shardscope.app.explorer.status import digests_at_rest
+
         self.found = found = Found(event.found, event.host)
         self.exit_code = event.found.exit_code()
         await self.draw_found(found, event.files)
@@ -194,6 +199,9 @@ class Examination(Screen[None]):
     async def _faulted(self, event: messages.Faulted) -> None:
         if self.left:
             return
+        from shardscope.app.explorer.notice import Notice
+        from shardscope.engine.model.codes import CODES
+
         self.exit_code = CODES[event.blocker.code].exit or ExitCode.UNREADABLE
         await self.draw_notice(Notice.fault(event.blocker))
         self.state = State.FAILED
@@ -202,11 +210,15 @@ class Examination(Screen[None]):
     async def _stopped(self) -> None:
         if self.left:
             return
+        from shardscope.app.explorer.notice import Notice
+
         await self.draw_notice(Notice.stopped(self.progress))
         self.state = State.STOPPED
 
-    async def broke(self, blocker: Blocker) -> None:
+    async def broke(self, blocker: "Blocker") -> None:
         """Say that an error of our own ended the inspection."""
+        from shardscope.app.explorer.notice import Notice
+
         await self.draw_notice(Notice.broken(blocker))
         self.state = State.FAILED
 
@@ -216,6 +228,8 @@ class Examination(Screen[None]):
             self.found = replace(self.found, inspection=event.found)
             self.exit_code = event.found.exit_code()
             self.draw_news(self.found, event.marks)
+            from shardscope.app.explorer.status import digests_at_rest
+
             self.draw_digests(digests_at_rest(event.found.descriptor))
 
     @on(messages.DigestsStopped)

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
     from shardscope.engine.host import Host
     from shardscope.engine.inspection import Inspection
+    from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.previewing import Preview
     from shardscope.widgets.file_tree import InventoryTree, Marks
     from shardscope.widgets.preview_panel import Blocks
@@ -19,6 +19,14 @@ class Chosen(Message):
     """The person chose what to look at."""
 
     def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
+class FileChosen(Message):
+    """The person wants to see what a file says."""
+
+    def __init__(self, path: bytes) -> None:
         super().__init__()
         self.path = path
 
@@ -48,7 +56,7 @@ class Examined(Message):
 class Faulted(Message):
     """The source cannot be examined at all."""
 
-    def __init__(self, blocker: Blocker) -> None:
+    def __init__(self, blocker: "Blocker") -> None:
         super().__init__()
         self.blocker = blocker
 

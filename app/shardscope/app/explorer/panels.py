@@ -4,15 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from textual import on
-from textual.app import ComposeResult
-from textual.containers import Container
-from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Tab, Tabs
 
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.widgets.safe import Tone
 
 if TYPE_CHECKING:
     from shardscope.engine.host import Host
@@ -52,6 +47,8 @@ class Panel:
     """Hands the facts to the widget."""
     count: Callable[[Found], int | None] | None = None
     """The number beside the title."""
+    tone: Callable[[Found], Tone] = lambda _: Tone.PLAIN
+    """How bad the number is."""
     keys: str | None = None
     """Which widget inside takes the keys; itself where this is None."""
 
@@ -72,6 +69,11 @@ def _blockers() -> Widget:
     from shardscope.widgets.blockers_panel import BlockersPanel
 
     return BlockersPanel()
+
+
+def _worst(found: Found) -> Tone:
+    worst = max((each.severity.rank for each in found.descriptor.blockers), default=0)
+    return (Tone.PLAIN, Tone.CAUTION, Tone.STOP)[worst]
 
 
 def _topology() -> Widget:
@@ -143,6 +145,7 @@ PANELS: Final = (
         lambda found: found.descriptor.blockers,
         lambda panel, found: panel.show(found.descriptor.blockers),
         lambda found: len(found.descriptor.blockers),
+        _worst,
     ),
     Panel(
         "topology",
@@ -168,7 +171,7 @@ PANELS: Final = (
         lambda found: found.inspection.tensors,
         _fill_tensors,
         lambda found: found.descriptor.tensors.count,
-        "VirtualTable",
+        keys="VirtualTable",
     ),
     Panel(
         "preview",
@@ -180,98 +183,3 @@ PANELS: Final = (
     ),
 )
 """The tabs, in their order; keys 1 to 7."""
-
-
-class Panels(Container):
-    """The tabs and the panel of the active one."""
-
-    class Switched(Message):
-        """Another panel is in front."""
-
-        def __init__(self, panel: str) -> None:
-            super().__init__()
-            self.panel = panel
-
-    def __init__(self, found: Found) -> None:
-        super().__init__()
-        self._found = found
-        self._drawn: dict[str, object] = {}
-        """What each panel was filled with."""
-        self.active = PANELS[0].id
-
-    def compose(self) -> ComposeResult:
-        """Draw the tabs; the first panel follows when it is switched to."""
-        tabs = Tabs(*(Tab(self._label(panel), id=panel.id) for panel in PANELS))
-        tabs.can_focus = False
-        yield tabs
-        yield self._made(PANELS[0])
-
-    def _label(self, panel: Panel) -> Content:
-        if panel.count is None or (count := panel.count(self._found)) is None:
-            return Content(panel.title)
-        return Content(f"{panel.title} {count:,}")
-
-    def _made(self, panel: Panel) -> Widget:
-        widget = panel.make()
-        widget.id = f"panel-{panel.id}"
-        return widget
-
-    def panel(self, name: str) -> Widget | None:
-        """Return the widget of a panel, or None while it was never shown."""
-        return next(iter(self.query_children(f"#panel-{name}")), None)
-
-    @property
-    def _active_panel(self) -> Panel:
-        return next(panel for panel in PANELS if panel.id == self.active)
-
-    @property
-    def front(self) -> Widget | None:
-        """The widget of the active panel."""
-        return self.panel(self.active)
-
-    def switch(self, name: str) -> None:
-        """Bring a panel to the front and give it the keys."""
-        if name == self.active:
-            self.focus_front()
-        self.query_one(Tabs).active = name
-
-    def step(self, by: int) -> None:
-        """Go to the panel `by` tabs to the right, around the ends."""
-        names = [panel.id for panel in PANELS]
-        self.switch(names[(names.index(self.active) + by) % len(names)])
-
-    def show(self, found: Found) -> None:
-        """Draw newer facts: at once in the active panel, in the others when they come to the front."""
-        self._found = found
-        for panel in PANELS:
-            self.query_one(f"#{panel.id}", Tab).label = self._label(panel)
-        self._freshen()
-
-    def _freshen(self) -> None:
-        panel, widget = self._active_panel, self.front
-        if widget is None:
-            return
-        facts = panel.facts(self._found)
-        if panel.id not in self._drawn or self._drawn[panel.id] != facts:
-            self._drawn[panel.id] = facts
-            panel.fill(widget, self._found)
-
-    @on(Tabs.TabActivated)
-    async def _activate(self, event: Tabs.TabActivated) -> None:
-        event.stop()
-        name = event.tab.id or PANELS[0].id
-        self.active = name
-        if self.front is None:
-            await self.mount(self._made(self._active_panel))
-        self._freshen()
-        for widget in self.query_children("*").exclude("Tabs"):
-            widget.display = widget.id == f"panel-{name}"
-        self.focus_front()
-        self.post_message(self.Switched(name))
-
-    def focus_front(self) -> None:
-        """Give the keys to the active panel."""
-        front = self.front
-        if front is not None:
-            keys = self._active_panel.keys
-            (front if keys is None else front.query_one(keys)).focus()

@@ -21,7 +21,6 @@ from shardscope.app.explorer.messages import (
     Stopped,
 )
 from shardscope.app.explorer.target import Target
-from shardscope.engine.model.blocker import Fault, blocker
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def _reporting(post: Post) -> OnProgress:
 
 def examine(engine: Engine, target: Target, cancel: Event, post: Post) -> None:
     """Inspect `target` without digests; posts `Examined`, `Faulted` or `Stopped`."""
+    from shardscope.engine.model.blocker import Fault, blocker
+
     try:
         found = engine.inspect(target, cancel, _reporting(post))
     except Cancelled:
@@ -48,16 +49,20 @@ def examine(engine: Engine, target: Target, cancel: Event, post: Post) -> None:
     except Fault as fault:
         post(Faulted(blocker(fault.finding, target.path)))
     else:
+        # What the screen needs next is imported here, and a hundred thousand files are marked here: the screen's own
+        # thread stays free for keys.
+        from shardscope.app.explorer import workspace  # noqa: F401
         from shardscope.app.explorer.marks import marks
         from shardscope.widgets.file_tree import InventoryTree
 
-        # Marking a hundred thousand files takes a while: better here than on the screen's own thread.
         files = InventoryTree(found.inventory, marks(found.descriptor, found.inventory))
         post(Examined(found, engine.host(target), files))
 
 
 def digest(engine: Engine, found: "Inspection", mode: "DigestMode", cancel: Event, post: Post) -> None:
     """Hash the files of `found`; posts `Digested` or `DigestsStopped`."""
+    from shardscope.engine.model.blocker import Fault
+
     try:
         digested = engine.with_digests(found, mode, cancel, _reporting(post))
     except Cancelled:

@@ -1,0 +1,112 @@
+"""The tabs and the panels behind them, each made when it is first shown."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Tab, Tabs
+
+from shardscope.app.explorer.panels import PANELS, Found, Panel
+from shardscope.widgets.safe import content
+
+
+class Panels(Container):
+    """The tabs and the panel of the active one."""
+
+    class Switched(Message):
+        """Another panel is in front."""
+
+        def __init__(self, panel: str) -> None:
+            super().__init__()
+            self.panel = panel
+
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self._found = found
+        self._drawn: dict[str, object] = {}
+        """What each panel was filled with."""
+        self.active = PANELS[0].id
+
+    def compose(self) -> ComposeResult:
+        """Draw the tabs; the first panel follows when it is switched to."""
+        tabs = Tabs(*(Tab(self._label(panel), id=panel.id) for panel in PANELS))
+        tabs.can_focus = False
+        yield tabs
+        yield self._made(PANELS[0])
+
+    def _label(self, panel: Panel) -> Content:
+        if panel.count is None or (count := panel.count(self._found)) is None:
+            return Content(panel.title)
+        return content(f"{panel.title} ", (f"{count:,}", panel.tone(self._found)))
+
+    def _made(self, panel: Panel) -> Widget:
+        widget = panel.make()
+        widget.id = f"panel-{panel.id}"
+        return widget
+
+    def panel(self, name: str) -> Widget | None:
+        """Return the widget of a panel, or None while it was never shown."""
+        return next(iter(self.query_children(f"#panel-{name}")), None)
+
+    @property
+    def _active_panel(self) -> Panel:
+        return next(panel for panel in PANELS if panel.id == self.active)
+
+    @property
+    def front(self) -> Widget | None:
+        """The widget of the active panel."""
+        return self.panel(self.active)
+
+    async def switch(self, name: str) -> None:
+        """Bring a panel to the front and give it the keys.
+
+        It is done when this returns and not when the tabs have answered: the next key may already be on its way.
+        """
+        tabs = self.query_one(Tabs)
+        if tabs.active != name:
+            with tabs.prevent(Tabs.TabActivated):
+                tabs.active = name
+        self.active = name
+        if self.front is None:
+            await self.mount(self._made(self._active_panel))
+        for widget in self.query_children("*").exclude("Tabs"):
+            widget.display = widget.id == f"panel-{name}"
+        self._freshen()
+        self.focus_front()
+        self.post_message(self.Switched(name))
+
+    async def step(self, by: int) -> None:
+        """Go to the panel `by` tabs to the right, around the ends."""
+        names = [panel.id for panel in PANELS]
+        await self.switch(names[(names.index(self.active) + by) % len(names)])
+
+    def show(self, found: Found) -> None:
+        """Draw newer facts: at once in the active panel, in the others when they come to the front."""
+        self._found = found
+        for panel in PANELS:
+            self.query_one(f"#{panel.id}", Tab).label = self._label(panel)
+        self._freshen()
+
+    def _freshen(self) -> None:
+        panel, widget = self._active_panel, self.front
+        if widget is None:
+            return
+        facts = panel.facts(self._found)
+        if panel.id not in self._drawn or self._drawn[panel.id] != facts:
+            self._drawn[panel.id] = facts
+            panel.fill(widget, self._found)
+
+    @on(Tabs.TabActivated)
+    async def _tab_clicked(self, event: Tabs.TabActivated) -> None:
+        event.stop()
+        if event.tab.id is not None:
+            await self.switch(event.tab.id)
+
+    def focus_front(self) -> None:
+        """Give the keys to the active panel."""
+        front = self.front
+        if front is not None:
+            keys = self._active_panel.keys
+            self.screen.set_focus(front if keys is None else front.query_one(keys))
