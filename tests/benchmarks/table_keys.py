@@ -100,7 +100,7 @@ def stalls(work: Any, loop: asyncio.AbstractEventLoop) -> tuple[float, float]:
 
 def main() -> int:
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     def run(work: Coroutine[Any, Any, object]) -> None:

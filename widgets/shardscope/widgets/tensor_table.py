@@ -281,7 +281,7 @@ class TensorPanel(Vertical):
         return content(*parts)
 
     def _tell(self) -> None:
-        self.query_one("#tensor-foot", Static).update(self._foot())
+        self.query_one("#tensor-foot", Static).update(self._foot(), layout=False)
 
     # Telling.
 
