@@ -6,7 +6,6 @@ from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.descriptor import (
     AdapterMatch,
     AdapterStatus,
-    AdapterStatus,
     Component,
     Descriptor,
     Planes,

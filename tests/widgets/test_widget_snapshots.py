@@ -126,20 +126,17 @@ async def test_a_widget(snap: Snap, build: Build) -> None:
         snap(app)
 
 
-@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
 @pytest.mark.parametrize("build", WIDGETS.values(), ids=WIDGETS)
-async def test_without_colour_nothing_is_lost(
-    build: Build, theme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_colour_nothing_is_lost(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     widget, fill = build()
-    coloured = framed(widget, theme)
+    coloured = framed(widget)
     async with coloured.run_test(size=(80, 24)) as pilot:
         fill()
         await settle(pilot)
         wanted = screen_text(coloured)
     monkeypatch.setenv("NO_COLOR", "1")
     widget, fill = build()
-    plain = framed(widget, theme)
+    plain = framed(widget, "ansi-dark")
     async with captured(plain, size=(80, 24)) as (pilot, driver):
         fill()
         await settle(pilot)
