@@ -33,7 +33,6 @@ class Rule(Struct, frozen=True):
     number: int
     problem: str
     pattern: re.Pattern[str]
-    deniable: bool = True
 
 
 def _words(pattern: str) -> re.Pattern[str]:
@@ -103,11 +102,12 @@ def cited(sentence: str) -> Iterator[str]:
 
 
 def wording_findings(where: str, sentence: str) -> Iterator[Finding]:
-    """Yield the rules that a sentence breaks by its words."""
-    denied = _NEGATION.search(sentence) is not None
+    """Yield the first rule that a sentence breaks by its words. What is denied before or within them breaks none."""
     for rule in RULES:
-        if rule.pattern.search(sentence) and not (rule.deniable and denied):
+        found = rule.pattern.search(sentence)
+        if found is not None and not _NEGATION.search(sentence, 0, found.end()):
             yield _wording(where, rule.number, rule.problem, sentence)
+            return
 
 
 def page_findings(where: str, text: str, register: Mapping[str, SourceEntry]) -> Iterator[Finding]:
