@@ -44,7 +44,7 @@ NETWORK = (
 )  # fmt: skip
 BY_NAME = (
     "importlib.import_module", "importlib.__import__", "importlib.util", "importlib.machinery", "importlib.reload",
-    "importlib.metadata.entry_points", "importlib.metadata.EntryPoint", "pkgutil", "runpy", "imp", "zipimport",
+    "importlib.metadata.entry_points", "importlib.metadata.EntryPoint", "importlib.metadata", "pkgutil", "runpy", "imp", "zipimport",
     "pydoc.locate", "pkg_resources", "builtins",
 )  # fmt: skip
 CODE = ("code", "codeop", "types.FunctionType", "types.CodeType", "operator.methodcaller")
@@ -61,6 +61,7 @@ FORBIDDEN_BUILTINS = ("eval", "exec", "compile", "__import__", "breakpoint")
 
 ALLOWED = {
     "ctypes": "engine/shardscope/engine/source/",  # openat2 has no wrapper in Python
+    "importlib.metadata": "engine/shardscope/engine/capabilities/installed.py",  # versions, and no entry point
 }
 """What may be used nevertheless, and the only folder or file where."""
 
@@ -181,7 +182,6 @@ def test_a_seeded_violation_is_caught(source: str) -> None:
         "import re\nre.compile('x')",
         "import os\nos.open('x', os.O_RDONLY)",
         "from importlib.resources import files",
-        "from importlib.metadata import version",
         "from urllib.parse import quote",
         "from concurrent.futures import ThreadPoolExecutor",
         "def f(self):\n    return self.compile() + self.eval",
@@ -195,6 +195,19 @@ def test_what_is_harmless_passes(source: str) -> None:
 def test_an_allowance_holds_only_where_it_was_given() -> None:
     assert violations("import ctypes", ALLOWED["ctypes"] + "openat2.py") == []
     assert violations("import ctypes", "app/shardscope/app/main.py") == ["1: ctypes"]
+    metadata = "from importlib.metadata import distributions"
+    assert violations(metadata, ALLOWED["importlib.metadata"]) == []
+    assert violations(metadata, "engine/shardscope/engine/formats/folder.py") != []
+
+
+# R034 R050 R052
+def test_where_versions_are_read_entry_points_are_not() -> None:
+    for source in (
+        "from importlib.metadata import entry_points",
+        "import importlib.metadata\nimportlib.metadata.entry_points()",
+        "import importlib.metadata as md\nmd.EntryPoint",
+    ):
+        assert violations(source, ALLOWED["importlib.metadata"]) != []
 
 
 @pytest.mark.parametrize(

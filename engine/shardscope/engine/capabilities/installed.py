@@ -16,7 +16,7 @@ def installed_version(distribution: str) -> str | None:
     The working folder is not searched, even where Python itself would: it may be the checkpoint, and a metadata folder
     in there says nothing about this installation.
     """
-    import importlib.metadata  # a tenth of the time that an inspection of a small folder takes
+    import importlib.metadata  # wanted only where a capability is named
 
     here = os.path.realpath(os.curdir)
     path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
