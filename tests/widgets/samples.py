@@ -29,7 +29,7 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.resources import Estimate, Resources
 from shardscope.engine.model.source import Entry, Identity, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
-from shardscope.engine.model.tensors import DTypeShare, TensorTable
+from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.topology import Axis, Mesh, RankFiles, Topology
 from shardscope.engine.model.workflow import Workflow
 
@@ -185,7 +185,6 @@ FILES = (
     entry(b"zero_to_fp32.py", size=31_948),
 )
 INVENTORY = Inventory(root_is_file=False, entries=FILES, blockers=())
-SHARES = (DTypeShare("BF16", 291, 8_030_261_248, 16_060_522_496),)
 
 
 def tensors(count: int, *, files: int = 3) -> TensorTable:

@@ -30,10 +30,6 @@ class Stage(App[None]):
                 widget.focus()
                 return
 
-    def heard(self, kind: type[Message]) -> list[Message]:
-        """Return the messages of a kind that reached the app."""
-        return [message for message in self.said if isinstance(message, kind)]
-
     async def _dispatch_message(self, message: Message) -> None:
         self.said.append(message)
         await super()._dispatch_message(message)

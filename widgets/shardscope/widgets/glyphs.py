@@ -32,13 +32,10 @@ class Glyphs(Struct, frozen=True):
     """Between the parts of a path of screens."""
     dot: str
     """Between facts on one line."""
-    rule: str
-    """A horizontal line."""
     ok: str
     caution: str
     stop: str
     note: str
-    unknown: str
 
 
 UNICODE: Final = Glyphs(
@@ -56,12 +53,10 @@ UNICODE: Final = Glyphs(
     empty="░",
     trail="▸",
     dot="·",
-    rule="─",
     ok="✓",
     caution="▲",
     stop="✗",
     note="•",
-    unknown="?",
 )
 ASCII: Final = Glyphs(
     open="-",
@@ -78,12 +73,10 @@ ASCII: Final = Glyphs(
     empty=".",
     trail=">",
     dot="|",
-    rule="-",
     ok="+",
     caution="!",
     stop="x",
     note="*",
-    unknown="?",
 )
 
 
