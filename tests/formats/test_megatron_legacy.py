@@ -40,7 +40,8 @@ def test_a_second_number_is_pipeline_or_expert_rank_and_that_is_said(name: str) 
     (mesh,) = descriptor.topology.meshes
 
     axes = {axis.name: axis for axis in mesh.axes}
-    assert (axes["pp"].size, axes["pp"].basis) == (2, Basis.INFERRED)
+    assert (axes["pp_or_ep"].size, axes["pp_or_ep"].basis) == (2, Basis.INFERRED)
+    assert (axes["pp"].size, axes["pp"].basis) == (None, Basis.UNKNOWN)
     assert (axes["ep"].size, axes["ep"].basis) == (None, Basis.UNKNOWN)
     assert "or the expert-parallel rank" in (descriptor.topology.note or "")
 

@@ -17,6 +17,7 @@ from shardscope.engine.formats.gguf import GGUF
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
 from shardscope.engine.formats.keras import KERAS
+from shardscope.engine.formats.megatron_dist import MEGATRON_DIST
 from shardscope.engine.formats.megatron_legacy import MEGATRON_LEGACY
 from shardscope.engine.formats.meta_consolidated import META_CONSOLIDATED
 from shardscope.engine.formats.mistral_consolidated import MISTRAL_CONSOLIDATED
@@ -34,6 +35,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     DEEPSPEED_UNIVERSAL,
     DEEPSPEED_ZERO,
     MEGATRON_LEGACY,
+    MEGATRON_DIST,
     ACCELERATE_STATE,
     ACCELERATE_OFFLOAD,
     FSDP_RANK_FILES,

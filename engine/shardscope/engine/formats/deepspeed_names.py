@@ -14,20 +14,30 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.rank_grid import Coordinate
 from shardscope.engine.model.source import Entry
 
-ENDING: Final = "_states.pt"
-"""What every name here ends in."""
-_NUMBER: Final = r"(\d{1,6})"
-_PATTERNS: Final = {
-    field: re.compile(pattern.replace("#", _NUMBER), re.ASCII)
+_FIELDS: Final = {
+    field: pattern.replace("#", r"(\d{1,6})")
     for field, pattern in (
-        ("model", r"mp_rank_#_model_states\.pt"),
-        ("partitioned", r"zero_pp_rank_#_mp_rank_#_model_states\.pt"),
-        ("optimizer", r"(bf16_|fp16_)?zero_pp_rank_#_mp_rank_#_optim_states\.pt"),
-        ("layers", r"layer_#-model(?:_#-model)?_states\.pt"),
-        ("experts", r"(?:layer_#_)?expert_#_mp_rank_#_model_states\.pt"),
-        ("expert_optimizer", r"expp_rank_#_mp_rank_#_optim_states\.pt"),
+        ("model", r"mp_rank_#_model_states"),
+        ("partitioned", r"zero_pp_rank_#_mp_rank_#_model_states"),
+        ("optimizer", r"(bf16_|fp16_|)zero_pp_rank_#_mp_rank_#_optim_states"),
+        ("layers", r"layer_#-model(?:_#-model)?_states"),
+        ("experts", r"(?:layer_#_)?expert_#_mp_rank_#_model_states"),
+        ("expert_optimizer", r"expp_rank_#_mp_rank_#_optim_states"),
     )
 }
+_NAME: Final = re.compile(
+    "(?:" + "|".join(f"(?P<{field}>{pattern})" for field, pattern in _FIELDS.items()) + r")\.pt", re.ASCII
+)
+"""Every name; the field that it belongs to is the last group that closed."""
+_GROUPS: Final = {
+    field: slice(_NAME.groupindex[field], _NAME.groupindex[field] + re.compile(pattern).groups)
+    for field, pattern in _FIELDS.items()
+}
+"""Where the groups of a field are among all groups: they follow the group of the field itself."""
+
+
+STATES: Final = ("model", "partitioned", "layers", "experts")
+"""The fields that hold model states."""
 
 
 class Numbered(Struct, frozen=True):
@@ -75,31 +85,29 @@ class DeepSpeedFiles(Struct, frozen=True):
         return 1 + max(indices, default=-1)
 
 
-def deepspeed_files(folder: Folder) -> DeepSpeedFiles:
-    """Sort the files of a folder by the names that DeepSpeed gives."""
-    return sorted_files(folder.with_suffix("pt"))
+def named_files(folder: Folder) -> dict[str, list[Entry]]:
+    """Return the files of a folder that have one of the names, by field of `DeepSpeedFiles`; no number is read."""
+    found: dict[str, list[Entry]] = {}
+    for name, entry in folder.named("pt").items():
+        if (match := _NAME.fullmatch(name)) and match.lastgroup:
+            found.setdefault(match.lastgroup, []).append(entry)
+    return found
 
 
 def sorted_files(entries: Iterable[Entry]) -> DeepSpeedFiles:
-    """Sort files by the names that DeepSpeed gives."""
-    found: dict[str, list[Numbered]] = {field: [] for field in _PATTERNS}
+    """Sort files by the names that DeepSpeed gives, and read the numbers in them."""
+    found: dict[str, list[Numbered]] = {field: [] for field in _FIELDS}
     for entry in entries:
-        name = entry.name
-        if not name.endswith(ENDING):
-            continue
-        for field, pattern in _PATTERNS.items():
-            if match := pattern.fullmatch(name):
-                found[field].append(_numbered(entry, field, match))
-                break
+        if (match := _NAME.fullmatch(entry.name)) and (field := match.lastgroup):
+            found[field].append(_numbered(entry, field, match))
     return DeepSpeedFiles(**{field: tuple(files) for field, files in found.items()})
 
 
 def _numbered(entry: Entry, field: str, match: re.Match[str]) -> Numbered:
-    words = match.groups(default="0")
+    words = match.groups("0")[_GROUPS[field]]
     prefix = ""
     if field == "optimizer":
-        prefix = match[1] or ""
-        words = words[1:]
+        prefix, words = words[0], words[1:]
     numbers = tuple(map(int, words))
     if field in ("partitioned", "optimizer"):  # the names give the data-parallel rank first
         numbers = numbers[::-1]

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.formats.deepspeed_names import DeepSpeedFiles, deepspeed_files, sorted_files
+from shardscope.engine.formats.deepspeed_names import STATES, named_files, sorted_files
 from shardscope.engine.formats.deepspeed_ranks import check_ranks
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
@@ -52,7 +52,7 @@ class DeepSpeedUniversal:
         if not is_universal(probe, folder):
             return None
         tree = tree_in(probe, folder)
-        copies = _copies(deepspeed_files(folder))
+        copies = _copies(folder)
         states = [entry for held in tree.parameters.values() for entry in held.values()]
         files = (*states, *((tree.optimizer,) if tree.optimizer else ()), *copies)
         says = (
@@ -69,8 +69,7 @@ class DeepSpeedUniversal:
         """Compare the states of the parameters; look at the containers."""
         folder = probe.folder(claim.folder)
         tree = tree_in(probe, folder)
-        files = deepspeed_files(folder)
-        copies = _copies(files)
+        copies = _copies(folder)
         _check(probe, claim.folder, tree, copies)
         if copies:
             check_ranks(probe, claim.folder, sorted_files(copies), copies=True)
@@ -143,8 +142,9 @@ def _below(folder: bytes, name: str) -> bytes:
     return folder + b"/" + name.encode() if folder else name.encode()
 
 
-def _copies(files: DeepSpeedFiles) -> list[Entry]:
-    return sorted((file.entry for file in files.states), key=lambda entry: entry.path)
+def _copies(folder: Folder) -> list[Entry]:
+    named = named_files(folder)
+    return sorted((entry for field in STATES for entry in named.get(field, ())), key=lambda entry: entry.path)
 
 
 def _check(probe: Probe, path: bytes, tree: Tree, copies: list[Entry]) -> None:

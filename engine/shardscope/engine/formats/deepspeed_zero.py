@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from shardscope.engine.formats.deepspeed_names import (
+    STATES,
     DeepSpeedFiles,
     Numbered,
-    deepspeed_files,
+    named_files,
     sorted_files,
 )
 from shardscope.engine.formats.deepspeed_ranks import check_ranks, topology_of
@@ -30,6 +31,14 @@ from shardscope.engine.model.topology import Axis
 SCRIPTS: Final = ("zero_to_fp32.py", "zero_to_torch.py")
 """The programs that DeepSpeed copies beside saves that have partitions."""
 OFFLOADED: Final = "offloaded_tensors"
+_NAMED: Final = {
+    "model": "named mp_rank_*_model_states.pt: model states of ZeRO stage 0 to 2",
+    "partitioned": "named zero_pp_rank_*_model_states.pt: model states of ZeRO stage 3",
+    "optimizer": "named zero_pp_rank_*_optim_states.pt: ZeRO partitions",
+    "layers": "named layer_*-model_states.pt: layers of a pipeline",
+    "experts": "named *expert_*_model_states.pt: experts",
+    "expert_optimizer": "named expp_rank_*_optim_states.pt: optimizer states of experts",
+}
 
 
 class DeepSpeedZero:
@@ -40,20 +49,28 @@ class DeepSpeedZero:
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the rank files of one tag folder."""
-        files = deepspeed_files(folder)
-        claimed = (*files.states, *files.partitions)
-        if not claimed:
+        named = named_files(folder)
+        if not named:
             return None
         if probe.inventory.root_is_file:
             return Alternative(
                 self.name, "the file of one rank on its own: inspect the folder that holds them all"
             )
-        if not files.partitions and is_universal(probe, folder):
+        if named.keys() <= set(STATES) and is_universal(probe, folder):
             return Alternative(
                 self.name, "the model states are copies beside the parameters of a Universal checkpoint"
             )
-        entries = tuple(sorted((file.entry for file in claimed), key=lambda entry: entry.path))
-        return Claim(self.name, folder.path, entries, Confidence.LOW, tuple(_evidence(files)))
+        entries = sorted((entry for held in named.values() for entry in held), key=lambda entry: entry.path)
+        evidence = tuple(
+            Evidence(
+                EvidenceKind.NAME,
+                held[0].text,
+                f"{counted(len(held), 'file')} {_NAMED[field]}",
+                Basis.INFERRED,
+            )
+            for field, held in named.items()
+        )
+        return Claim(self.name, folder.path, tuple(entries), Confidence.LOW, evidence)
 
     def describe(self, probe: Probe, claim: Claim) -> Facts:
         """Weigh the numbers in the names; look at the containers."""
@@ -74,24 +91,6 @@ class DeepSpeedZero:
             state=_scope(files),
             opaque=opaque,
         )
-
-
-def _evidence(files: DeepSpeedFiles) -> list[Evidence]:
-    kinds = (
-        (files.model, "named mp_rank_*_model_states.pt: model states of ZeRO stage 0 to 2"),
-        (files.partitioned, "named zero_pp_rank_*_model_states.pt: model states of ZeRO stage 3"),
-        (files.optimizer, "named zero_pp_rank_*_optim_states.pt: ZeRO partitions"),
-        (files.layers, "named layer_*-model_states.pt: layers of a pipeline"),
-        (files.experts, "named *expert_*_model_states.pt: experts"),
-        (files.expert_optimizer, "named expp_rank_*_optim_states.pt: optimizer states of experts"),
-    )
-    return [
-        Evidence(
-            EvidenceKind.NAME, kind[0].entry.text, f"{counted(len(kind), 'file')} {says}", Basis.INFERRED
-        )
-        for kind, says in kinds
-        if kind
-    ]
 
 
 def _stage(files: DeepSpeedFiles, scripts: list[Entry]) -> Axis:

@@ -30,7 +30,7 @@ _RANK: Final = re.compile(r"mp_rank_(\d{2,6})(?:_(\d{3,6}))?(?:_(\d{3,6}))?", re
 _LAYER_WISE: Final = re.compile(r"layer_wise_optimizer_(\d{1,6})\.pt", re.ASCII)
 _SECOND: Final = (
     "The second number of the folders is the pipeline rank, or the expert-parallel rank where there is one pipeline stage. "
-    "Which it is stands in the model files, which are opaque; it is drawn as pp."
+    "Which it is stands in the model files, which are opaque."
 )
 
 
@@ -202,11 +202,10 @@ def _topology(ranks: list[RankFolder]) -> Topology:
     these = [rank for rank in ranks if len(rank.at) == length]
     every = rank_grid([rank.at for rank in these])
     grid = rank_grid([rank.at for rank in these if rank.model], every.extents)
+    names = ("tp", "pp_or_ep") if length == 2 else ("tp", "pp", "ep")
     numbers = [
         Axis(name, size, Basis.INFERRED, f"the {word} number of the mp_rank_* folders")
-        for name, size, word in zip(
-            ("tp", "pp", "ep"), grid.extents, ("first", "second", "third"), strict=False
-        )
+        for name, size, word in zip(names, grid.extents, ("first", "second", "third"), strict=False)
     ]
     dp = _data_parallel(ranks)
     if length == 3:  # every file of a rank folder holds dense layers, and the experts of one ep rank
@@ -217,10 +216,11 @@ def _topology(ranks: list[RankFolder]) -> Topology:
         )
     else:
         one = "the folders have one number: others are written above one alone"
+        either = "the second number is its rank, or that of the other"
         more = (
             (Axis("pp", 1, Basis.INFERRED, one), Axis("ep", 1, Basis.INFERRED, one))
             if length == 1
-            else (Axis("ep", None, Basis.UNKNOWN, "the second number, where there is one pipeline stage"),)
+            else (Axis("pp", None, Basis.UNKNOWN, either), Axis("ep", None, Basis.UNKNOWN, either))
         )
         tail = (0, 0) if length == 1 else ()
         seen, missing, double = (

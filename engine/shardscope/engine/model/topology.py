@@ -5,12 +5,13 @@ from msgspec import Struct
 from shardscope.engine.model.evidence import Basis
 
 AXES = (
-    "world", "rank", "tp", "pp", "mp", "dp", "cp", "ep", "etp", "edp", "experts", "zero_stage", "nodes",
+    "world", "rank", "tp", "pp", "pp_or_ep", "mp", "dp", "cp", "ep", "etp", "edp", "experts", "zero_stage", "nodes",
 )  # fmt: skip
 """The axis names in use, in the order of display. A value of null with basis unknown was not examined.
 
 `rank` numbers writers whose place on other axes is not told; `mp` is pp x tp in one number, as DeepSpeed names its files;
-`experts` numbers experts where the names do not tell which rank holds which.
+`pp_or_ep` is a number of Megatron-LM's folder names that can be either; `experts` numbers experts where the names do not
+tell which rank holds which.
 """
 
 

@@ -168,7 +168,7 @@ TABLE: Final = (
         "Expect that of frozen parameters, buffers and tied names alone.",
         "The converter writes fp32.pt for names that the optimizer does not know, from one rank's copy in the precision of "
         "the model. For a trained parameter the missing files mean a damaged save.",
-        (Blocks.LOAD,),
+        (Blocks.CONVERT,),
     ),
     Code(
         "deepspeed.universal_unexpected",
