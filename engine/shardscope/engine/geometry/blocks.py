@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.digits import DigitBox, boxes_of, chain_of
+from shardscope.engine.geometry.digits import DigitBox, boxes_of, chain_of, written_out
+from shardscope.engine.geometry.sweep import overlapping
 from shardscope.engine.model.piece import Side
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """Elements with an address in two spaces. `tag` is whatever the caller wants to find again."""
 
     shape: tuple[int, ...]
@@ -32,7 +33,7 @@ class Block(Struct, frozen=True):
         return Block(self.shape, self.b, self.a, self.tag)
 
 
-class Meeting(Struct, frozen=True):
+class Meeting(Struct, frozen=True, gc=False):
     """Where a block of one list and a block of another share elements of the space between them."""
 
     shape: tuple[int, ...]
@@ -45,81 +46,55 @@ class Meeting(Struct, frozen=True):
     second: int
 
 
-def steps(blocks: Sequence[Block], *, side: str) -> Iterator[int]:
-    """Yield the strides of every dimension longer than 1 on one side (`a` or `b`)."""
+def steps(blocks: Sequence[Block], *, side: str) -> Iterator[tuple[int, int]]:
+    """Yield the extent and the stride of every dimension on one side (`a` or `b`)."""
     for block in blocks:
-        strides: tuple[int, ...] = getattr(block, side).strides
-        for extent, stride in zip(block.shape, strides, strict=True):
-            if extent != 1:
-                yield stride
+        yield from zip(block.shape, block.a.strides if side == "a" else block.b.strides, strict=True)
 
 
-def boxes(blocks: Sequence[Block], places: Sequence[int], *, side: str) -> list[DigitBox]:
-    """Return the digit boxes of all blocks on one side, tagged with the block's position; empty blocks have none."""
+def boxes(blocks: Sequence[Block], places: Sequence[int], budget: Budget, *, side: str) -> list[DigitBox]:
+    """Return the digit boxes of all blocks on one side, tagged with the block's position; empty blocks have none.
+
+    Raises `Fault` `map.unproven`.
+    """
     found: list[DigitBox] = []
     for position, block in enumerate(blocks):
         if 0 in block.shape:
             continue
         here, there = (block.a, block.b) if side == "a" else (block.b, block.a)
         dims = tuple(zip(block.shape, here.strides, there.strides, strict=True))
-        found += boxes_of(here.offset, dims, there.offset, places, position)
+        for offset, fitting, base in written_out(here.offset, dims, there.offset, places, budget):
+            found += boxes_of(offset, fitting, base, places, position)
     return found
 
 
 def meet(first: Sequence[Block], second: Sequence[Block], total: int, budget: Budget) -> list[Meeting]:
     """Return what `first` (by its side b) and `second` (by its side a) share in a space of `total` elements.
 
-    In order of the shared space. Raises `Fault` `map.unproven` or `map.budget`.
+    Raises `Fault` `map.unproven` or `map.budget`.
     """
     places = chain_of((*steps(first, side="b"), *steps(second, side="a")), total)
-    left = boxes(first, places, side="b")
-    right = boxes(second, places, side="a")
+    left = boxes(first, places, budget, side="b")
+    return met(left, boxes(second, places, budget, side="a"), budget)
+
+
+def met(first: Sequence[DigitBox], second: Sequence[DigitBox], budget: Budget) -> list[Meeting]:
+    """Return what two lists of boxes share; each box's other side is an outer side.
+
+    Raises `Fault` `map.budget`.
+    """
     meetings = []
-    for one, other in overlapping(left, right, budget):
+    for one, other in overlapping(first, second, budget):
         low = tuple(map(max, one.low, other.low))
-        size = tuple(
-            min(x + n, y + m) - z
-            for x, n, y, m, z in zip(one.low, one.size, other.low, other.size, low, strict=True)
-        )
+        size = [min(x, y) - z for x, y, z in zip(one.high, other.high, low, strict=True)]
         kept = [k for k in range(len(size) - 1, -1, -1) if size[k] > 1]
         meetings.append(
             Meeting(
-                shape=tuple(size[k] for k in kept),
-                a=Side(_at(one, low), tuple(one.step[k] for k in kept)),
-                b=Side(_at(other, low), tuple(other.step[k] for k in kept)),
+                shape=tuple([size[k] for k in kept]),
+                a=Side(one.at(low), tuple([one.step[k] for k in kept])),
+                b=Side(other.at(low), tuple([other.step[k] for k in kept])),
                 first=one.tag,
                 second=other.tag,
             )
         )
     return meetings
-
-
-def _at(box: DigitBox, low: Sequence[int]) -> int:
-    return box.base + sum((x - y) * s for x, y, s in zip(low, box.low, box.step, strict=True))
-
-
-def overlapping(
-    left: Sequence[DigitBox], right: Sequence[DigitBox], budget: Budget
-) -> Iterator[tuple[DigitBox, DigitBox]]:
-    """Yield the pairs of boxes that share elements, by a sweep along the digit that tells most boxes apart."""
-    if not left or not right:
-        return
-    digits = range(len(left[0].low))
-    digit = max(digits, key=lambda k: (len({box.low[k] for box in (*left, *right)}), k))
-    events = sorted(
-        [(box.low[digit], 0, n) for n, box in enumerate(left)]
-        + [(box.low[digit], 1, n) for n, box in enumerate(right)]
-    )
-    active: tuple[list[DigitBox], list[DigitBox]] = ([], [])
-    for low, which, number in events:
-        box = (left, right)[which][number]
-        others = active[1 - which]
-        others[:] = [other for other in others if other.low[digit] + other.size[digit] > low]
-        active[which].append(box)
-        budget.spend("pair_checks", len(others))
-        for other in others:
-            if all(
-                x < y + m and y < x + n
-                for x, n, y, m in zip(box.low, box.size, other.low, other.size, strict=True)
-            ):
-                yield (box, other) if which == 0 else (other, box)

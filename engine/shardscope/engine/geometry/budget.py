@@ -14,15 +14,24 @@ class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
     """Pieces of one map, all ranks together."""
     pair_checks: int = 4_194_304
     """Pairs of boxes that are compared."""
+    slices: int = 16_384
+    """Slices that blocks are written out into where their steps do not divide each other."""
     segments: int = 262_144
     """Segments of one transfer plan."""
     cells: int = 4_194_304
     """Visits of boxes while coverage is counted."""
-    explicit_bytes: int = 64 << 20
-    """Bytes of the index arrays of `Explicit` nodes, eight for each index."""
+    plan_bytes: int = 64 << 20
+    """Bytes of one transfer plan as JSON, without its indexed segments."""
+    explicit_bytes: int = 8 << 20
+    """Bytes of the index arrays of `Explicit` nodes and of elements that are walked because of them, eight for each."""
 
 
 DEFAULT = Budgets()
+
+INDEX_BYTES = 8
+
+_WALKING = {"pieces": 1, "slices": 1, "pair_checks": 64, "segments": 1, "cells": 64}
+"""What an element that is walked may cost, beside the budgets of pieces."""
 
 
 class Budget:
@@ -31,6 +40,7 @@ class Budget:
     def __init__(self, budgets: Budgets = DEFAULT) -> None:
         self.limits = budgets
         self.spent: dict[str, int] = {}
+        self._walked = 0
 
     def spend(self, what: str, amount: int) -> None:
         """Take `amount` of a budget.
@@ -40,5 +50,20 @@ class Budget:
         total = self.spent.get(what, 0) + amount
         self.spent[what] = total
         limit: int = getattr(self.limits, what)
-        if total > limit:
+        if total > limit + self._walked * _WALKING.get(what, 0):
             raise Fault("map.budget", budget=what, limit=limit, found=total)
+
+    def index(self, entries: int) -> None:
+        """Take the bytes of `entries` indices of an `Explicit` node.
+
+        Raises `Fault` `map.budget`.
+        """
+        self.spend("explicit_bytes", INDEX_BYTES * entries)
+
+    def walk(self, elements: int) -> None:
+        """Allow `elements` to be looked at one by one: they are bounded by `explicit_bytes`, and by nothing else.
+
+        Raises `Fault` `map.budget`.
+        """
+        self.index(elements)
+        self._walked += elements

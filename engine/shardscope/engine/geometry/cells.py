@@ -11,17 +11,16 @@ from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.digits import DigitBox
 
 Cell = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""Lowest digits, extents, and the positions of the boxes that cover it, sorted."""
+"""Lowest digits, highest digits (exclusive), and the positions of the boxes that cover it, sorted."""
 
 
 def cells(boxes: Sequence[DigitBox], budget: Budget) -> Iterator[Cell]:
-    """Yield the cells that at least one box covers, in order of their addresses.
+    """Yield the cells that at least one box covers, by rising lowest address.
 
     Raises `Fault` `map.budget`.
     """
-    if not boxes:
-        return
-    yield from _below(boxes, tuple(range(len(boxes))), len(boxes[0].low) - 1, (), (), budget)
+    if boxes:
+        yield from _below(boxes, tuple(range(len(boxes))), len(boxes[0].low) - 1, (), (), budget)
 
 
 def _below(
@@ -29,28 +28,65 @@ def _below(
     active: tuple[int, ...],
     digit: int,
     low: tuple[int, ...],
-    size: tuple[int, ...],
+    high: tuple[int, ...],
     budget: Budget,
 ) -> Iterator[Cell]:
     if digit < 0:
-        yield low, size, active
+        yield low, high, active
         return
-    budget.spend("cells", len(active))
-    edges: dict[int, list[tuple[bool, int]]] = {}
+    if len(active) == 1:
+        box = boxes[active[0]]
+        yield box.low[: digit + 1] + low, box.high[: digit + 1] + high, active
+        return
+    for start, end, here in _intervals(boxes, active, digit, budget):
+        if here:
+            yield from _below(boxes, here, digit - 1, (start, *low), (end, *high), budget)
+
+
+def _intervals(
+    boxes: Sequence[DigitBox], active: Sequence[int], digit: int, budget: Budget
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Yield the intervals of a digit between two edges of boxes, with the boxes that lie on them, rising."""
+    opening: dict[int, list[int]] = {}
+    closing: dict[int, list[int]] = {}
     for number in active:
         box = boxes[number]
-        edges.setdefault(box.low[digit], []).append((True, number))
-        edges.setdefault(box.low[digit] + box.size[digit], []).append((False, number))
+        opening.setdefault(box.low[digit], []).append(number)
+        closing.setdefault(box.high[digit], []).append(number)
+    edges = sorted(opening.keys() | closing.keys())
+    budget.spend("cells", len(active) + len(edges))
     current: set[int] = set()
-    start = 0
-    for edge in sorted(edges):
-        if current:
+    for position, start in enumerate(edges):
+        current.difference_update(closing.get(start, ()))
+        current.update(opening.get(start, ()))
+        if position + 1 < len(edges):
             budget.spend("cells", len(current))
-            here = tuple(sorted(current))
-            yield from _below(boxes, here, digit - 1, (start, *low), (edge - start, *size), budget)
-        for opens, number in edges[edge]:
-            if opens:
-                current.add(number)
-            else:
-                current.discard(number)
-        start = edge
+            yield start, edges[position + 1], tuple(sorted(current))
+
+
+def first_gap(boxes: Sequence[DigitBox], ranges: Sequence[int], budget: Budget) -> tuple[int, ...] | None:
+    """Return the lowest digits that no box covers, of those with so many values each; null where all are covered.
+
+    Raises `Fault` `map.budget`.
+    """
+    return _gap(boxes, tuple(range(len(boxes))), len(ranges) - 1, ranges, budget)
+
+
+def _gap(
+    boxes: Sequence[DigitBox],
+    active: tuple[int, ...],
+    digit: int,
+    ranges: Sequence[int],
+    budget: Budget,
+) -> tuple[int, ...] | None:
+    if digit < 0:
+        return None if active else ()
+    reached = 0
+    for start, end, here in _intervals(boxes, active, digit, budget):
+        if start > reached:
+            break
+        below = _gap(boxes, here, digit - 1, ranges, budget)
+        if below is not None:
+            return (*below, start)
+        reached = end
+    return (*((0,) * digit), reached) if reached < ranges[digit] else None

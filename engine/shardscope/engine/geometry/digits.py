@@ -2,172 +2,230 @@
 
 The steps of all pieces that meet in one address space, sorted, have to form a divisibility chain 1 | p1 | p2 | ... Every
 address then has one digit for each place, and a strided block is a box: an interval of each digit. Boxes can be
-intersected and counted; arbitrary progressions cannot (exact cover by them is intractable), so a step that fits no chain is
-`map.unproven`, never a guess. A run that carries from one digit into the next is cut into the boxes it consists of.
+intersected and counted; arbitrary progressions cannot (exact cover by them is intractable). A step that fits no chain is
+written out, slice by slice, as far as a small budget goes; beyond it the layout is `map.unproven`, never a guess. A run that
+carries from one digit into the next is cut into the boxes it consists of.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from msgspec import Struct
 
+from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.model.blocker import Fault
 
 
-class DigitBox(Struct, frozen=True):
+class DigitBox(Struct, frozen=True, gc=False):
     """A dense box in digits, with an affine address on the other side.
 
-    `low[k]` and `size[k]` are the interval of digit k (the lowest place first); the other side's address of the element at
-    digit offsets i is `base + sum(i[k] * step[k])`.
+    `low[k]` to `high[k]` (exclusive) is the interval of digit k, the lowest place first; the other side's address of the
+    element at digit offsets i is `base + sum(i[k] * step[k])`.
     """
 
     low: tuple[int, ...]
-    size: tuple[int, ...]
+    high: tuple[int, ...]
     base: int
     step: tuple[int, ...]
     tag: int
     """Which piece it is cut from."""
 
+    @property
+    def volume(self) -> int:
+        """How many addresses it has."""
+        count = 1
+        for low, high in zip(self.low, self.high, strict=True):
+            count *= high - low
+        return count
 
-def chain_of(strides: Iterable[int], total: int) -> tuple[int, ...]:
-    """Return the place values for an address space of `total` elements: 1, the strides, in rising order.
+    def at(self, low: Sequence[int]) -> int:
+        """Return the other side's address of the element at the digits `low`."""
+        address = self.base
+        for there, here, step in zip(low, self.low, self.step, strict=True):
+            address += (there - here) * step
+        return address
 
-    Raises `Fault` `map.unproven` where the strides form no divisibility chain.
+
+Dim = tuple[int, int, int]
+"""Extent, stride here, stride on the other side."""
+
+
+def chain_of(dims: Iterable[tuple[int, int]], total: int) -> tuple[int, ...]:
+    """Return the place values for an address space of `total` elements: 1 and strides, in rising order.
+
+    `dims` are (extent, stride) of the blocks in it. Where their strides form no divisibility chain, those that would cost
+    most slices to write out stay, and the others are left out.
+
+    Raises `Fault` `map.unproven` where a stride is not positive.
     """
+    weights: dict[int, int] = {}
+    for extent, stride in dims:
+        if extent != 1:
+            weights[stride] = weights.get(stride, 0) + extent
     places = [1]
-    for stride in sorted(set(strides)):
+    for stride in sorted(weights):
         if stride <= 0:
             raise Fault("map.unproven", reason="a stride is not positive")
         if stride % places[-1]:
-            reason = f"the steps {places[-1]:,} and {stride:,} do not divide each other"
-            raise Fault("map.unproven", reason=reason)
+            places = _heaviest(weights)
+            break
         if stride != places[-1]:
             places.append(stride)
-    return tuple(place for place in places if place == 1 or place < total)
+    return tuple([place for place in places if place == 1 or place < total])
+
+
+def _heaviest(weights: dict[int, int]) -> list[int]:
+    kept = [1]
+    for stride in sorted(weights, key=lambda stride: (-weights[stride], stride)):
+        if stride not in kept and all(stride % other == 0 or other % stride == 0 for other in kept):
+            kept.append(stride)
+    return sorted(kept)
+
+
+def written_out(
+    offset: int, dims: Sequence[Dim], base: int, places: Sequence[int], budget: Budget
+) -> Iterator[tuple[int, tuple[Dim, ...], int]]:
+    """Yield a block as blocks whose strides are all places: offset, dimensions, the other side's offset.
+
+    Raises `Fault` `map.unproven` where that are more slices than the budget has.
+    """
+    odd = [dim for dim in dims if dim[0] != 1 and dim[1] not in places]
+    if not odd:
+        yield offset, tuple(dims), base
+        return
+    try:
+        budget.spend("slices", math.prod(extent for extent, _, _ in odd))
+    except Fault as fault:
+        step = odd[0][1]
+        other = next((place for place in places if place % step and step % place), places[-1])
+        reason = f"the steps {min(step, other):,} and {max(step, other):,} do not divide each other"
+        raise Fault("map.unproven", reason=reason) from fault
+    rest = tuple(dim for dim in dims if dim not in odd)
+    for index in product(*[range(extent) for extent, _, _ in odd]):
+        here, there = offset, base
+        for n, (_, stride, other) in zip(index, odd, strict=True):
+            here, there = here + n * stride, there + n * other
+        yield here, rest, there
 
 
 def boxes_of(
     offset: int,
-    dims: Sequence[tuple[int, int, int]],
+    dims: Sequence[Dim],
     base: int,
     places: Sequence[int],
     tag: int,
 ) -> list[DigitBox]:
-    """Return the boxes of one block. `dims` are (extent, stride here, stride on the other side), in any order.
+    """Return the boxes of one block whose strides are all places; its dimensions may come in any order.
 
     Raises `Fault` `map.unproven` where dimensions of the block run into each other.
     """
-    ordered = sorted((dim for dim in dims if dim[0] != 1), key=lambda dim: dim[1])
-    levels = [places.index(stride) for _, stride, _ in ordered]
     count = len(places)
-    # A partial box: digits below the level reached, the address still to be written above it, the other side's base.
-    partial: list[tuple[list[int], list[int], list[int], int, int]] = [([], [], [], offset, base)]
-    for index, (extent, _, other) in enumerate(ordered):
-        level = levels[index]
-        upper = levels[index + 1] if index + 1 < len(ordered) else count
+    ordered = sorted((stride, extent, other) for extent, stride, other in dims if extent != 1)
+    # A partial box: its digits below the level reached, what is left of the address, the other side's base.
+    partial: list[_Partial] = [((), (), (), offset, base)]
+    for index, (stride, extent, other) in enumerate(ordered):
+        level = places.index(stride)
+        upper = places.index(ordered[index + 1][0]) if index + 1 < len(ordered) else count
         if level == upper:
             raise Fault("map.unproven", reason="two dimensions of one piece have the same step")
-        grown = []
-        for low, size, step, rest, start in partial:
-            _constant_digits(low, size, step, rest, places, level)
-            room = places[upper] // places[level] if upper < count else None
-            position = rest // places[level]
-            for first, length, done in _runs(position, extent, room):
-                for head, tail in _cut(first % room if room else first, length, level, upper, places):
-                    part = (low + head.low, size + head.size, step + [other * f for f in head.factor])
-                    begin = start + other * (done + tail)
-                    above = (first // room) * places[upper] if room else 0
-                    grown.append((*part, above, begin))
+        room = places[upper] // stride if upper < count else 0
+        if room and extent > room:
+            raise Fault("map.unproven", reason="the dimensions of one piece overlap")
+        grown: list[_Partial] = []
+        for part in partial:
+            low, high, step, rest, start = _constant(part, places, level)
+            first = rest // stride
+            above = 0
+            if room:
+                above, first = first // room * places[upper], first % room
+            done = 0
+            while done < extent:  # a second turn where the run carries into the next dimension's place
+                length = min(extent - done, room - first) if room else extent
+                for lows, highs, factors, before in _cut(first, length, level, upper, places):
+                    steps = tuple([other * factor for factor in factors])
+                    begin = start + other * (done + before)
+                    grown.append((low + lows, high + highs, step + steps, above, begin))
+                done += length
+                first, above = 0, above + (places[upper] if room else 0)
         partial = grown
     boxes = []
-    for low, size, step, rest, start in partial:
-        _constant_digits(low, size, step, rest, places, count)
-        boxes.append(DigitBox(tuple(low), tuple(size), start, tuple(step), tag))
+    for part in partial:
+        low, high, step, _, start = _constant(part, places, count)
+        boxes.append(DigitBox(low, high, start, step, tag))
     return boxes
 
 
-def _constant_digits(
-    low: list[int], size: list[int], step: list[int], rest: int, places: Sequence[int], upto: int
-) -> None:
-    """Append the digits of `rest` from the level reached to `upto` as single values (in place)."""
-    while len(low) < upto:
-        level = len(low)
-        digit = rest // places[level]
-        if level + 1 < len(places):
-            digit %= places[level + 1] // places[level]
-        low.append(digit)
-        size.append(1)
-        step.append(0)
+_Digits = tuple[int, ...]
+_Partial = tuple[_Digits, _Digits, _Digits, int, int]
 
 
-class _Cut(Struct):
-    low: list[int]
-    size: list[int]
-    factor: list[int]
+def _constant(part: _Partial, places: Sequence[int], upto: int) -> _Partial:
+    """Return a partial box grown by the digits of its address below the level `upto`, each a single value."""
+    low, high, step, rest, start = part
+    level = len(low)
+    if level == upto:
+        return part
+    digits = []
+    for place in range(level, upto):
+        digit = rest // places[place]
+        if place + 1 < len(places):
+            digit %= places[place + 1] // places[place]
+        digits.append(digit)
+    above = rest if upto < len(places) else 0
+    return (
+        (*low, *digits),
+        (*high, *[digit + 1 for digit in digits]),
+        step + (0,) * len(digits),
+        above,
+        start,
+    )
 
 
-def _runs(position: int, extent: int, room: int | None) -> list[tuple[int, int, int]]:
-    """Split a run of `extent` at the boundary of `room`: (first, length, how many came before).
-
-    A run longer than the room would overlap the next dimension's iterations.
-    """
-    if room is None:
-        return [(position, extent, 0)]
-    if extent > room:
-        raise Fault("map.unproven", reason="the dimensions of one piece overlap")
-    left = room - position % room
-    if extent <= left:
-        return [(position, extent, 0)]
-    return [(position, left, 0), (position + left, extent - left, left)]
-
-
-def _cut(first: int, length: int, level: int, upper: int, places: Sequence[int]) -> list[tuple[_Cut, int]]:
+def _cut(
+    first: int, length: int, level: int, upper: int, places: Sequence[int]
+) -> list[tuple[_Digits, _Digits, _Digits, int]]:
     """Cut a run of `length` units of place `level`, which stays below place `upper`, into boxes of those digits.
 
-    Returns each box with the number of units before it.
+    Returns for each box the lowest and the (exclusive) highest digits, the units in a step of each digit, and how many
+    units of the run come before it.
     """
-    pieces: list[tuple[_Cut, int]] = []
+    if upper == level + 1:
+        return [((first,), (first + length,), (1,), 0)]
     ratio = [places[k + 1] // places[k] for k in range(level, upper - 1)]
+    factors = tuple([places[k] // places[level] for k in range(level, upper)])
+    found = []
     done = 0
     while done < length:
         position, left = first + done, length - done
         # The largest aligned block: grow over whole digits while the run is at a digit's start and fills it.
-        unit, k = 1, 0
-        while k < len(ratio) and position % (unit * ratio[k]) == 0 and left >= unit * ratio[k]:
-            unit *= ratio[k]
+        k = 0
+        while k < len(ratio) and position % factors[k + 1] == 0 and left >= factors[k + 1]:
             k += 1
-        digit = position // unit
-        most = (ratio[k] - digit % ratio[k]) if k < len(ratio) else left // unit
-        take = min(most, left // unit)
-        low, size, factor = [], [], []
-        scale = 1
-        for j in range(upper - level):
-            here = position // scale
+        take = left // factors[k]
+        if k < len(ratio):
+            take = min(take, ratio[k] - position // factors[k] % ratio[k])
+        low, high = [], []
+        for j, factor in enumerate(factors):
+            digit = position // factor
             if j < len(ratio):
-                here %= ratio[j]
-            if j < k:
-                low.append(0)
-                size.append(ratio[j])
-            elif j == k:
-                low.append(here)
-                size.append(take)
-            else:
-                low.append(here)
-                size.append(1)
-            factor.append(scale)
-            if j < len(ratio):
-                scale *= ratio[j]
-        pieces.append((_Cut(low, size, factor), done))
-        done += take * unit
-    return pieces
+                digit %= ratio[j]
+            low.append(digit)
+            high.append(ratio[j] if j < k else digit + (take if j == k else 1))
+        found.append((tuple(low), tuple(high), factors, done))
+        done += take * factors[k]
+    return found
+
+
+def address_of(low: Sequence[int], places: Sequence[int]) -> int:
+    """Return the address that digits write."""
+    address = 0
+    for digit, place in zip(low, places, strict=True):
+        address += digit * place
+    return address
 
 
 def digit_ranges(places: Sequence[int], total: int) -> list[int]:
     """Return how many values each digit has in an address space of `total` elements (the highest rounded up)."""
     ends = [*places[1:], -(-total // places[-1]) * places[-1]]
     return [end // place for place, end in zip(places, ends, strict=True)]
-
-
-def interval_at(breaks: Sequence[int], value: int) -> int:
-    """Return which interval of sorted `breaks` holds `value`."""
-    return bisect_right(breaks, value) - 1

@@ -17,12 +17,11 @@ PASSES = 8
 
 def fused(block: Block) -> Block:
     """Return a block without dimensions of extent 1, the rest by falling stride of side a, runs on both sides fused."""
+    shape = block.shape
+    if len(shape) == 1 and shape[0] != 1:
+        return block
     dims = sorted(
-        (
-            (a, b, extent)
-            for extent, a, b in zip(block.shape, block.a.strides, block.b.strides, strict=True)
-            if extent != 1
-        ),
+        [dim for dim in zip(block.a.strides, block.b.strides, shape, strict=True) if dim[2] != 1],
         reverse=True,
     )
     merged: list[tuple[int, int, int]] = []
@@ -32,16 +31,19 @@ def fused(block: Block) -> Block:
         else:
             merged.append((a, b, extent))
     return Block(
-        shape=tuple(extent for _, _, extent in merged),
-        a=Side(block.a.offset, tuple(a for a, _, _ in merged)),
-        b=Side(block.b.offset, tuple(b for _, b, _ in merged)),
-        tag=block.tag,
+        tuple([extent for _, _, extent in merged]),
+        Side(block.a.offset, tuple([a for a, _, _ in merged])),
+        Side(block.b.offset, tuple([b for _, b, _ in merged])),
+        block.tag,
     )
 
 
 def folded(blocks: Iterable[Block]) -> list[Block]:
     """Return blocks merged as far as it goes, by offset on side a. Blocks of different tags are never merged."""
-    current = sorted({fused(block) for block in blocks if 0 not in block.shape}, key=_order)
+    current = [fused(block) for block in blocks if 0 not in block.shape]
+    if len(current) < 2:
+        return current
+    current = sorted(set(current), key=_order)
     for _ in range(PASSES):
         before = len(current)
         current = _fold(_join(current))
@@ -135,19 +137,18 @@ def _progression(group: Sequence[Block], start: int) -> int:
             break
         count += 1
     while count > 1 and not (
-        _separable((*first.a.strides, a), (*first.shape, count))
-        and _separable((*first.b.strides, b), (*first.shape, count))
+        separable((*first.a.strides, a), (*first.shape, count))
+        and separable((*first.b.strides, b), (*first.shape, count))
     ):
         count -= 1
     return count
 
 
-def _separable(strides: Sequence[int], shape: Sequence[int]) -> bool:
+def separable(strides: Sequence[int], shape: Sequence[int]) -> bool:
     """Tell whether the dimensions of a block do not run into each other and their steps form a chain."""
     if any(stride <= 0 for stride in strides):
         return False
     dims = sorted(zip(strides, shape, strict=True))
     return all(
-        after % stride == 0 and after >= stride * extent
-        for (stride, extent), (after, _) in pairwise(dims)
+        after % stride == 0 and after >= stride * extent for (stride, extent), (after, _) in pairwise(dims)
     )

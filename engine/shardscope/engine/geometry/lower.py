@@ -3,8 +3,9 @@
 import math
 
 from shardscope.engine.geometry.budget import Budget
+from shardscope.engine.geometry.explicit import INDEXED
 from shardscope.engine.geometry.holders import with_holders
-from shardscope.engine.geometry.nodes import Local, Site, apply
+from shardscope.engine.geometry.nodes import Local, Memory, Site, apply, axes_of
 from shardscope.engine.model import shardmap as nodes
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered, row_major
@@ -23,16 +24,54 @@ def lower(tensor: TensorMap, mesh: DeviceMesh, budget: Budget | None = None) -> 
     for name in used:
         if name not in sizes:
             raise Fault("map.invalid", place="map", reason=f"the mesh has no axis {name}")
-    locals_: dict[tuple[int, ...], Local] = {}
+    places = coordinates(mesh)
+    try:
+        return _lowered(tensor, places, sizes, budget, index=False)
+    except Fault as fault:
+        if fault.finding.code != "map.unproven" or not has_explicit(tensor.map):
+            raise
+    return _lowered(tensor, places, sizes, budget, index=True)
+
+
+def _lowered(
+    tensor: TensorMap,
+    places: list[tuple[int, dict[str, int]]],
+    sizes: dict[str, int],
+    budget: Budget,
+    *,
+    index: bool,
+) -> Lowered:
+    memory = Memory()
+    used = axes_of(tensor.map)
+    shards: dict[tuple[int, ...], Local] = {}
     groups: dict[tuple[int, ...], list[int]] = {}
-    for rank, coordinate in coordinates(mesh):
-        key = tuple(coordinate[name] for name in used)
-        groups.setdefault(key, []).append(rank)
-        if key not in locals_:
-            locals_[key] = apply(tensor.map, tensor.shape, Site(coordinate, sizes, budget))
-            budget.spend("pieces", len(locals_[key].blocks))
-    shards = with_holders(tensor.shape, [(tuple(groups[key]), locals_[key]) for key in groups], budget)
-    return Lowered(tensor.shape, tuple(sorted(shards, key=lambda shard: shard.rank)))
+    for rank, coordinate in places:
+        key = tuple([coordinate[name] for name in used])
+        if key in groups:
+            groups[key].append(rank)
+            continue
+        groups[key] = [rank]
+        site = Site(coordinate, sizes, budget, memory, index=index)
+        shards[key] = apply(tensor.map, tensor.shape, site)
+        budget.spend("pieces", sum(block.tag != INDEXED for block in shards[key].blocks))
+    held = [(tuple(sorted(groups[key])), shards[key]) for key in groups]
+    ranks = with_holders(tensor.shape, held, budget)
+    ranks.sort(key=lambda shard: shard.rank)
+    return Lowered(tensor.shape, tuple(ranks), has_explicit(tensor.map))
+
+
+def has_explicit(node: Node) -> bool:
+    """Tell whether a tree has an `Explicit` node."""
+    stack: list[Node | None] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, nodes.Explicit):
+            return True
+        if isinstance(item, nodes.SubParamConcat):
+            stack.extend(part.map for part in item.parts)
+        if item is not None and not isinstance(item, nodes.Replicate):
+            stack.append(item.of)
+    return False
 
 
 def coordinates(mesh: DeviceMesh) -> list[tuple[int, dict[str, int]]]:
@@ -51,22 +90,3 @@ def coordinates(mesh: DeviceMesh) -> list[tuple[int, dict[str, int]]]:
         )
         for n, label in enumerate(labels)
     ]
-
-
-def axes_of(node: Node | None) -> tuple[str, ...]:
-    """Return the mesh axes that a tree names, sorted."""
-    names: set[str] = set()
-    stack: list[Node | None] = [node]
-    while stack:
-        item = stack.pop()
-        if item is None:
-            continue
-        if isinstance(item, nodes.Block):
-            names.update(item.axes)
-        elif isinstance(item, nodes.Contiguous | nodes.Interleave | nodes.Explicit | nodes.FlatRange):
-            names.add(item.axis)
-        if isinstance(item, nodes.SubParamConcat):
-            stack.extend(part.map for part in item.parts)
-        if not isinstance(item, nodes.Replicate):
-            stack.append(item.of)
-    return tuple(sorted(names))

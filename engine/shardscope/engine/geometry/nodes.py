@@ -10,9 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block, meet
+from shardscope.engine.geometry.blocks import Block, boxes, meet, met, steps
 from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.fold import folded
+from shardscope.engine.geometry.digits import DigitBox, chain_of
+from shardscope.engine.geometry.explicit import INDEXED, blocks_of, settled
 from shardscope.engine.model import shardmap as nodes
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, Side, row_major
@@ -26,6 +27,8 @@ class Local(Struct, frozen=True):
     blocks: tuple[Block, ...]
     padding: int = 0
     scale: tuple[int, int] = ONE
+    whole: bool = False
+    """The shard is the input, address by address."""
 
     @property
     def elements(self) -> int:
@@ -33,25 +36,64 @@ class Local(Struct, frozen=True):
         return math.prod(self.shape)
 
 
+class Memory:
+    """What one lowering remembers: a sub-tree is applied once for each position on the axes that it names."""
+
+    __slots__ = ("axes", "boxes", "locals")
+
+    def __init__(self) -> None:
+        self.axes: dict[int, tuple[str, ...]] = {}
+        self.locals: dict[tuple[int, tuple[int, ...], tuple[int, ...]], Local] = {}
+        self.boxes: dict[tuple[int, tuple[int, ...]], tuple[Local, list[DigitBox]]] = {}
+        """With the shard that they are of, so that no other shard gets its identity."""
+
+    def axes_of(self, node: Node) -> tuple[str, ...]:
+        """Return the mesh axes that a tree names, sorted."""
+        known = self.axes.get(id(node))
+        if known is None:
+            known = self.axes[id(node)] = axes_of(node)
+        return known
+
+    def boxes_of(self, local: Local, places: tuple[int, ...], budget: Budget) -> list[DigitBox]:
+        """Return the digit boxes of a shard's addresses."""
+        key = (id(local), places)
+        known = self.boxes.get(key)
+        if known is None:
+            known = self.boxes[key] = local, boxes(local.blocks, places, budget, side="a")
+        return known[1]
+
+
 class Site:
     """Where a node is applied: at which coordinate of which mesh, how deep in the tree, and what may be spent."""
 
-    __slots__ = ("at", "budget", "place", "sizes")
+    __slots__ = ("at", "budget", "index", "memory", "place", "sizes")
 
     def __init__(
-        self, at: Mapping[str, int], sizes: Mapping[str, int], budget: Budget, place: str = "map"
+        self,
+        at: Mapping[str, int],
+        sizes: Mapping[str, int],
+        budget: Budget,
+        memory: Memory,
+        *,
+        index: bool = False,
+        place: str = "map",
     ) -> None:
         self.at = at
         """Position on each mesh axis."""
         self.sizes = sizes
         """Size of each mesh axis."""
         self.budget = budget
+        self.memory = memory
+        self.index = index
+        """Keep every `Explicit` node as an index."""
         self.place = place
         """For messages: the way from the root of the tree."""
 
     def below(self, step: str) -> "Site":
         """Return the site of a node further down the tree."""
-        return Site(self.at, self.sizes, self.budget, f"{self.place}.{step}")
+        return Site(
+            self.at, self.sizes, self.budget, self.memory, index=self.index, place=f"{self.place}.{step}"
+        )
 
     def invalid(self, reason: str) -> Fault:
         """Return the fault of a node that contradicts itself here."""
@@ -64,6 +106,25 @@ class Site:
         return self.at[axis]
 
 
+def axes_of(node: Node | None) -> tuple[str, ...]:
+    """Return the mesh axes that a tree names, sorted."""
+    names: set[str] = set()
+    stack: list[Node | None] = [node]
+    while stack:
+        item = stack.pop()
+        if item is None:
+            continue
+        if isinstance(item, nodes.Block):
+            names.update(item.axes)
+        elif isinstance(item, nodes.Contiguous | nodes.Interleave | nodes.Explicit | nodes.FlatRange):
+            names.add(item.axis)
+        if isinstance(item, nodes.SubParamConcat):
+            stack.extend(part.map for part in item.parts)
+        if not isinstance(item, nodes.Replicate):
+            stack.append(item.of)
+    return tuple(sorted(names))
+
+
 def apply(node: Node, shape: tuple[int, ...], site: Site) -> Local:
     """Return what a tree makes of a tensor of `shape`: first `of`, then the node on the shard that `of` makes.
 
@@ -71,22 +132,53 @@ def apply(node: Node, shape: tuple[int, ...], site: Site) -> Local:
     """
     if isinstance(node, nodes.Replicate):
         return _identity(shape)
-    below = _identity(shape) if node.of is None else apply(node.of, shape, site.below("of"))
+    position = tuple([site.at[name] for name in site.memory.axes_of(node)])
+    key = (id(node), shape, position)
+    known = site.memory.locals.get(key)
+    if known is None:
+        known = site.memory.locals[key] = _applied(node, shape, site)
+    return known
+
+
+def _applied(node: Node, shape: tuple[int, ...], site: Site) -> Local:
+    if isinstance(node, nodes.Replicate) or node.of is None:
+        below = _identity(shape)
+    else:
+        below = apply(node.of, shape, site.below("of"))
     here = _RULES[type(node)](node, below.shape, site)
-    blocks = _composed(here, below, site.budget)
+    blocks = _composed(here, below, site)
     mapped = sum(block.elements for block in blocks)
-    return Local(here.shape, blocks, here.elements - mapped, _product(below.scale, here.scale))
+    return Local(
+        here.shape,
+        blocks,
+        here.elements - mapped,
+        _product(below.scale, here.scale),
+        here.whole and below.whole,
+    )
 
 
 def _identity(shape: tuple[int, ...]) -> Local:
     total = math.prod(shape)
     whole = Block((total,), Side(0, (1,)), Side(0, (1,)))
-    return Local(shape, (whole,) if total else ())
+    return Local(shape, (whole,) if total else (), whole=True)
 
 
-def _composed(here: Local, below: Local, budget: Budget) -> tuple[Block, ...]:
-    meetings = meet(here.blocks, below.blocks, below.elements, budget)
-    return tuple(folded(Block(m.shape, m.a, m.b) for m in meetings))
+def _composed(here: Local, below: Local, site: Site) -> tuple[Block, ...]:
+    if below.whole:
+        return _merged(here.blocks)
+    if here.whole:
+        return below.blocks
+    places = chain_of((*steps(here.blocks, side="b"), *steps(below.blocks, side="a")), below.elements)
+    outer = boxes(here.blocks, places, site.budget, side="b")
+    meetings = met(outer, site.memory.boxes_of(below, places, site.budget), site.budget)
+    return _merged(
+        [Block(m.shape, m.a, m.b, here.blocks[m.first].tag | below.blocks[m.second].tag) for m in meetings]
+    )
+
+
+def _merged(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    plain, index = settled(blocks)
+    return (*plain, *index)
 
 
 def _product(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
@@ -135,7 +227,7 @@ def _sub_param_concat(node: nodes.SubParamConcat, shape: tuple[int, ...], site: 
         sharded = apply(part.map, cut.shape, site.below(f"parts[{number}]"))
         if len(sharded.shape) != len(shape):
             raise site.invalid("a part's shard has another number of dimensions")
-        made.append((sharded, _composed(sharded, cut, site.budget)))
+        made.append((sharded, _composed(sharded, cut, site)))
         start += part.size
     return _concatenated(made, node.dim, site)
 
@@ -157,8 +249,8 @@ def _concatenated(made: Sequence[tuple[Local, tuple[Block, ...]]], dim: int, sit
         offsets[dim] = start
         placed = box(whole, offsets, part.shape)
         into = tuple(block.swapped() for block in placed.blocks)
-        met = meet(into, inner, part.elements, site.budget)
-        blocks += [Block(m.shape, m.a, m.b) for m in met]
+        meetings = meet(into, inner, part.elements, site.budget)
+        blocks += [Block(m.shape, m.a, m.b, inner[m.second].tag) for m in meetings]
         start += part.shape[dim]
     scale = made[0][0].scale if made else ONE
     return Local(whole, tuple(blocks), scale=scale)
@@ -262,37 +354,25 @@ def _flat_range(node: nodes.FlatRange, shape: tuple[int, ...], site: Site) -> Lo
 def _explicit(node: nodes.Explicit, shape: tuple[int, ...], site: Site) -> Local:
     position = site.position(node.axis, len(node.indices))
     indices = node.indices[position]
-    site.budget.spend("explicit_bytes", 8 * len(indices))
     total = math.prod(shape)
-    if any(index >= total for index in indices):
+    if indices and max(indices) >= total:
         raise site.invalid(f"an index beyond the {total:,} elements of the input")
     out = node.shapes[position] if node.shapes is not None else (len(indices),)
     if math.prod(out) != len(indices):
         raise site.invalid(f"{len(indices):,} indices for a shard of {math.prod(out):,}")
-    return Local(out, tuple(folded(runs(indices))))
-
-
-def runs(indices: Sequence[int]) -> list[Block]:
-    """Return index arrays as blocks of side a (their position) and side b (the index), one for each arithmetic run."""
-    blocks = []
-    start = 0
-    while start < len(indices):
-        end = start + 1
-        if end < len(indices) and (step := indices[end] - indices[start]) > 0:
-            while end < len(indices) and indices[end] - indices[end - 1] == step:
-                end += 1
-        else:
-            step = 1
-        blocks.append(Block((end - start,), Side(start, (1,)), Side(indices[start], (step,))))
-        start = end
-    return blocks
+    blocks = blocks_of(indices, index=site.index)
+    if any(block.tag == INDEXED for block in blocks):
+        site.budget.walk(len(indices))
+    else:
+        site.budget.index(len(indices))
+    return Local(out, tuple(blocks))
 
 
 def _scale(node: nodes.Scale, shape: tuple[int, ...], site: Site) -> Local:
     if node.numerator == 0:
         raise site.invalid("a factor of zero cannot be undone")
-    whole = _identity(shape)
-    return Local(shape, whole.blocks, scale=_product((node.numerator, node.denominator), ONE))
+    blocks = _identity(shape).blocks
+    return Local(shape, blocks, scale=_product((node.numerator, node.denominator), ONE), whole=True)
 
 
 _RULES: Final[dict[type, Callable[..., Local]]] = {

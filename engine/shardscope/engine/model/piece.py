@@ -45,6 +45,28 @@ class Piece(Struct, frozen=True):
         return math.prod(self.shape)
 
 
+class IndexedPiece(Struct, frozen=True):
+    """Elements that no few affine pieces describe: one address on each side for every element.
+
+    Only an `Explicit` node that cannot be compressed makes it. It is the one thing whose cost grows with its elements,
+    so it is bounded by `Budgets.explicit_bytes` and named wherever it turns up. Addresses are signed 64-bit
+    little-endian integers, one after the other, by rising address in the shard.
+    """
+
+    source: bytes
+    """Addresses in the full logical tensor."""
+    dest: bytes
+    """Addresses in the shard, rising."""
+    holders: tuple[int, ...]
+    """As of a `Piece`."""
+    scale: tuple[int, int] = ONE
+
+    @property
+    def elements(self) -> int:
+        """How many elements it has."""
+        return len(self.dest) // 8
+
+
 class RankShard(Struct, frozen=True):
     """What one rank holds of a tensor."""
 
@@ -54,6 +76,8 @@ class RankShard(Struct, frozen=True):
     pieces: tuple[Piece, ...]
     padding: int = 0
     """Elements of the shard that stand for no element of the logical tensor."""
+    indexed: tuple[IndexedPiece, ...] = ()
+    """What could not be said in pieces."""
 
     @property
     def elements(self) -> int:
@@ -67,6 +91,8 @@ class Lowered(Struct, frozen=True):
     shape: tuple[int, ...]
     """Of the full logical tensor."""
     ranks: tuple[RankShard, ...]
+    explicit: bool = False
+    """An `Explicit` node had a part in it: where steps form no chain, its elements may be walked, within their budget."""
 
     @property
     def elements(self) -> int:
@@ -75,8 +101,13 @@ class Lowered(Struct, frozen=True):
 
     @property
     def pieces(self) -> int:
-        """Pieces of all ranks."""
-        return sum(len(shard.pieces) for shard in self.ranks)
+        """Pieces of all ranks, indexed ones included."""
+        return sum(len(shard.pieces) + len(shard.indexed) for shard in self.ranks)
+
+    @property
+    def indexed_elements(self) -> int:
+        """Elements of all ranks that only an index describes: what makes this map costly, and zero for nearly all."""
+        return sum(piece.elements for shard in self.ranks for piece in shard.indexed)
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
