@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.formats import FORMATS
-from shardscope.engine.formats.folder import Folder
+from shardscope.engine.formats.folder import Folder, files_below
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Format
-from shardscope.engine.formats.roles import COMPANIONS, role_of
+from shardscope.engine.formats.roles import is_companion
 from shardscope.engine.formats.trackers import Tracker, trackers_in
 from shardscope.engine.model.evidence import Alternative, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.text import display_name, path_text
@@ -18,10 +18,30 @@ from shardscope.engine.model.text import display_name, path_text
 STEP: Final = re.compile(r"(global_step|checkpoint|step|iter|epoch)[-_]?\d+.*|release", re.IGNORECASE)
 """Folders that trainers make, one for each save."""
 _WEAK: Final = frozenset({EvidenceKind.NAME, EvidenceKind.STRUCTURE, EvidenceKind.TRACKER})
-WEIGHT_SETS: Final = frozenset({"hf_safetensors", "hf_torch"})
+WEIGHT_SETS: Final = frozenset(
+    {
+        "hf_safetensors",
+        "hf_torch",
+        "meta_consolidated",
+        "mistral_consolidated",
+        "vllm_sharded_state",
+        "gguf",
+        "keras",
+        "onnx",
+        "tensorflow",
+    }
+)
 """Formats that hold the same model twice where they stand in one folder."""
+COPIES: Final = frozenset({b"original", b"onnx"})
+"""Folders in which repositories keep the model of their parent in another format (meta-llama, transformers.js)."""
 PIPELINE: Final = "model_index.json"
 """Marks a folder whose sub-folders are the parts of one pipeline (diffusers)."""
+
+_FOLDERS: Final = tuple(prefix for item in FORMATS for prefix in item.hint.folders)
+_BY_SUFFIX: Final[dict[str, list[int]]] = {}
+for _number, _item in enumerate(FORMATS):
+    for _suffix in _item.hint.suffixes:
+        _BY_SUFFIX.setdefault(_suffix, []).append(_number)
 
 
 class Candidate(Struct, frozen=True):
@@ -82,21 +102,34 @@ def _within(path: bytes, owned: set[bytes]) -> bool:
 def _claims_in(probe: Probe, folder: Folder) -> tuple[list[Claim], list[Alternative]]:
     claims: list[Claim] = []
     alternatives: list[Alternative] = []
-    for item in FORMATS:
-        view = folder
+    left, seen = folder, 0
+    for item in asked(probe, folder):
         if item.general:
             if not folder.files:
                 continue
-            if claims:
-                taken = [entry for claim in claims for entry in claim.files]
-                companions = [entry for name, entry in folder.files.items() if role_of(name) in COMPANIONS]
-                view = folder.without((*taken, *companions))
-        answer = item.recognise(probe, view)
+            if len(claims) > seen:
+                taken = [entry for claim in claims[seen:] for entry in claim.files]
+                companions = [] if seen else [e for n, e in folder.files.items() if is_companion(n)]
+                left, seen = left.without((*taken, *companions)), len(claims)
+        answer = item.recognise(probe, left if item.general else folder)
         if isinstance(answer, Claim):
             claims.append(answer)
         elif answer is not None:
             alternatives.append(answer)
     return claims, alternatives
+
+
+def asked(probe: Probe, folder: Folder) -> Sequence[Format]:
+    """Return the formats whose hint fits a folder; a single file is shown to all of them."""
+    if probe.inventory.root_is_file:
+        return FORMATS
+    wanted: set[int] = set()
+    for suffix in folder.suffixes:
+        wanted.update(_BY_SUFFIX.get(suffix.partition("-")[0], ()))
+    for name in folder.folders:
+        if name.startswith(_FOLDERS):
+            wanted.update(n for n, item in enumerate(FORMATS) if name.startswith(item.hint.folders))
+    return [FORMATS[number] for number in sorted(wanted)]
 
 
 def _decide(
@@ -131,6 +164,9 @@ def _decide(
 
 def _rivals(claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims that share a file with another one."""
+    paths = [entry.path for claim in claims for entry in claim.files]
+    if len(set(paths)) == len(paths):
+        return []
     owners: dict[bytes, list[Claim]] = {}
     for claim in claims:
         for entry in claim.files:
@@ -150,8 +186,19 @@ def _candidates(probe: Probe, claims: Sequence[Claim], trackers: Sequence[Tracke
     same = len({claim.format for claim in claims}) == 1
     if len(tops) < 2 or not (len(steps) > 1 or same):
         return []
+    shown = steps if len(steps) > 1 else tops
     named = {tracker.target: tracker.entry.text for tracker in trackers}
-    return [_candidate(probe, top, claims, named.get(top)) for top in (steps if len(steps) > 1 else tops)]
+    formats: dict[bytes, set[str]] = {top: set() for top in shown}
+    for claim in claims:
+        top = _child(claim.folder, parent)
+        if top in formats:
+            formats[top].add(claim.format)
+    return [_candidate(probe, top, formats[top], named.get(top)) for top in shown]
+
+
+def _candidate(probe: Probe, top: bytes, formats: set[str], tracker: str | None) -> Candidate:
+    sizes = [entry.size for entry in files_below(probe.inventory, top)]
+    return Candidate(top, tuple(sorted(formats)), len(sizes), sum(sizes), tracker)
 
 
 def _common_folder(folders: Sequence[bytes]) -> bytes:
@@ -172,13 +219,6 @@ def _child(folder: bytes, parent: bytes) -> bytes:
     return folder if end < 0 else folder[:end]
 
 
-def _candidate(probe: Probe, top: bytes, claims: Sequence[Claim], tracker: str | None) -> Candidate:
-    prefix = top + b"/"
-    formats = sorted({c.format for c in claims if c.folder == top or c.folder.startswith(prefix)})
-    sizes = [entry.size for entry in probe.inventory.files if entry.path.startswith(prefix)]
-    return Candidate(top, tuple(formats), len(sizes), sum(sizes), tracker)
-
-
 def _is_root_with_steps(claims: Sequence[Claim]) -> bool:
     """Tell whether a trainer left a final save in the root and its steps below it."""
     below = [claim.folder for claim in claims if claim.folder]
@@ -187,11 +227,15 @@ def _is_root_with_steps(claims: Sequence[Claim]) -> bool:
 
 
 def _report_composite(probe: Probe, claims: Sequence[Claim], formats: Sequence[str]) -> None:
-    beside = [claim for claim in claims if claim.format in WEIGHT_SETS]
-    for folder in sorted({claim.folder for claim in beside}):
-        here = sorted(claim.format for claim in beside if claim.folder == folder)
+    beside: dict[bytes, set[str]] = {}
+    for claim in claims:
+        if claim.format in WEIGHT_SETS:
+            parent, _, name = claim.folder.rpartition(b"/")
+            beside.setdefault(parent if name in COPIES else claim.folder, set()).add(claim.format)
+    for folder, here in sorted(beside.items()):
         if len(here) > 1:
-            probe.report("layout.weight_sets", _shown(folder), count=len(here), sets=", ".join(here))
+            sets = ", ".join(sorted(here))
+            probe.report("layout.weight_sets", _shown(folder), count=len(here), sets=sets)
     probe.report("layout.composite", ".", count=len(claims), formats=", ".join(formats))
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.descriptor import Component, ProducerFact
@@ -78,6 +78,7 @@ class AccelerateOffload:
 
     name = "accelerate_offload"
     general = False
+    hint = Hint((SUFFIX,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the raw files and their index; without an index, files that are named like tensors."""

@@ -18,7 +18,7 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
 from shardscope.engine.formats.roles import COMPANIONS, role_of
 from shardscope.engine.formats.scope import opaque_part, scope_of
@@ -96,6 +96,7 @@ class AccelerateState:
 
     name = "accelerate_state"
     general = False
+    hint = Hint(("pkl", "bin"), folders=("pytorch_model_fsdp",))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the folder's state files and the folders of its distributed saves, whole."""

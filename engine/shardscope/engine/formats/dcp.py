@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.torch_files import report_opaque
@@ -50,22 +50,15 @@ class Names(Struct, frozen=True):
     """`__R_N.distcp`, by rank."""
     unnamed: tuple[Entry, ...]
     """`.distcp` files without a rank in their name."""
-
-    @property
-    def payload(self) -> list[Entry]:
-        """Every `.distcp` file, by path."""
-        return sorted((*(e for files in self.data.values() for e in files), *self.unnamed), key=_path)
-
-    @property
-    def metadata(self) -> list[Entry]:
-        """Every file of metadata, finished or not."""
-        shared = [self.shared] if self.shared else []
-        return [*shared, *(e for files in self.by_rank.values() for e in files), *self.unfinished]
+    payload: tuple[Entry, ...]
+    """Every `.distcp` file, by path."""
+    metadata: tuple[Entry, ...]
+    """Every file of metadata: the shared one first, unfinished ones last."""
 
     @property
     def files(self) -> tuple[Entry, ...]:
-        """All of them, by path."""
-        return tuple(sorted((*self.metadata, *self.payload), key=_path))
+        """All of them, metadata first."""
+        return (*self.metadata, *self.payload)
 
 
 class Save(Struct, frozen=True):
@@ -80,10 +73,6 @@ class Save(Struct, frozen=True):
     """A data file that was looked at begins like a safetensors file."""
 
 
-def _path(entry: Entry) -> bytes:
-    return entry.path
-
-
 def names_in(folder: Folder) -> Names:
     """Sort the files of a folder by what their names say in DCP."""
     by_rank: dict[int, list[Entry]] = {}
@@ -91,14 +80,25 @@ def names_in(folder: Folder) -> Names:
         by_rank.setdefault(int(match["rank"]), []).append(entry)
     data: dict[int, list[Entry]] = {}
     unnamed: list[Entry] = []
-    for name, entry in folder.named("distcp").items():
+    payload = folder.named("distcp")
+    for name, entry in payload.items():
         found = _DATA.fullmatch(name)
         if found is None:
             unnamed.append(entry)
         else:
             data.setdefault(int(found["rank"]), []).append(entry)
+    shared = folder.files.get(METADATA)
     unfinished = tuple(entry for entry, _ in folder.matching(_UNFINISHED, "tmp"))
-    return Names(folder.files.get(METADATA), unfinished, by_rank, data, tuple(unnamed))
+    single = (entry for files in by_rank.values() for entry in files)
+    return Names(
+        shared=shared,
+        unfinished=unfinished,
+        by_rank=by_rank,
+        data=data,
+        unnamed=tuple(unnamed),
+        payload=tuple(payload.values()),
+        metadata=(*([shared] if shared else []), *single, *unfinished),
+    )
 
 
 class TorchDcp:
@@ -106,6 +106,7 @@ class TorchDcp:
 
     name = "torch_dcp"
     general = False
+    hint = Hint(("distcp", "metadata", "tmp"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim metadata and data files, unless a `metadata.json` says that Megatron-core wrote the folder."""

@@ -19,7 +19,7 @@ from shardscope.engine.formats import model_config
 from shardscope.engine.formats.dcp_tensors import Declaration, Tensors
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import rank_grid
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.model.blocker import Fault, Severity
@@ -57,7 +57,7 @@ def numbered(folder: Folder) -> list[Numbered]:
     """Return the files of a folder that are named as DCP names its safetensors, by path."""
     return [
         Numbered(entry, int(m["shard"]) if m["shard"] else None, int(m["file"]), int(m["total"]))
-        for entry, m in folder.matching(_NAME, SUFFIX)
+        for entry, m in folder.matching(_NAME, SUFFIX, holding="-of-")
     ]
 
 
@@ -66,6 +66,7 @@ class TorchDcpSafetensors:
 
     name = "torch_dcp_safetensors"
     general = False
+    hint = Hint((SUFFIX,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim numbered files whose headers say where their tensors lie in larger ones."""

@@ -13,7 +13,7 @@ from shardscope.engine.formats.deepspeed_names import STATES, named_files, sorte
 from shardscope.engine.formats.deepspeed_ranks import check_ranks
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import opaque_part
 from shardscope.engine.formats.torch_files import containers, report_opaque
 from shardscope.engine.model.descriptor import Component
@@ -46,6 +46,7 @@ class DeepSpeedUniversal:
 
     name = "deepspeed_universal"
     general = False
+    hint = Hint(folders=(TREE,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the tree under `zero/` and the copies of model states beside it."""

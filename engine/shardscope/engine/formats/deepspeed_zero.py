@@ -18,7 +18,7 @@ from shardscope.engine.formats.deepspeed_ranks import check_ranks, topology_of
 from shardscope.engine.formats.deepspeed_universal import is_universal
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import opaque_part
 from shardscope.engine.formats.torch_files import containers, report_opaque
 from shardscope.engine.model.descriptor import Component
@@ -46,6 +46,7 @@ class DeepSpeedZero:
 
     name = "deepspeed_zero"
     general = False
+    hint = Hint(("pt",))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the rank files of one tag folder."""

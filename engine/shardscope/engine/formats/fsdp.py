@@ -16,7 +16,7 @@ from msgspec import Struct
 from shardscope.engine.formats import accelerate_names
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
 from shardscope.engine.formats.scope import opaque_part, scope_of
 from shardscope.engine.formats.torch_files import containers, report_opaque
@@ -73,11 +73,11 @@ class RankSet(Struct, frozen=True):
 def rank_sets(folder: Folder) -> list[RankSet]:
     """Return the rank files of a folder by stem: `model_world_size_2_rank_0.pt`, `model_rank0.bin`."""
     found: dict[tuple[str, str], list[RankFile]] = {}
-    for entry, match in folder.matching(_WORLD, "pt"):
+    for entry, match in folder.matching(_WORLD, "pt", holding="_rank_"):
         pattern = f"{match['stem']}_world_size_*_rank_*.pt"
         item = RankFile(entry, int(match["rank"]), int(match["world"]))
         found.setdefault((match["stem"], pattern), []).append(item)
-    for entry, match in folder.matching(_RANK, "bin"):
+    for entry, match in folder.matching(_RANK, "bin", holding="_rank"):
         item = RankFile(entry, int(match["rank"]), None)
         found.setdefault((match["stem"], f"{match['stem']}_rank*.bin"), []).append(item)
     return [RankSet(stem, pattern, tuple(files)) for (stem, pattern), files in sorted(found.items())]
@@ -88,6 +88,7 @@ class FsdpRankFiles:
 
     name = "fsdp_rank_files"
     general = False
+    hint = Hint(("pt", "bin"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim files that are numbered by rank, unless they are a part of an Accelerate state."""

@@ -10,7 +10,7 @@ from typing import Final
 from shardscope.engine.formats import hf_torch
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import magic, named, part, unread
 from shardscope.engine.formats.set_checks import check_group, report_sets
 from shardscope.engine.formats.weight_sets import layout_of, weight_sets
@@ -31,6 +31,7 @@ class Gguf:
 
     name = "gguf"
     general = False
+    hint = Hint((SUFFIX, _BIN))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `*.gguf`, and `*.bin` that start with the magic of GGUF or of its forerunners."""

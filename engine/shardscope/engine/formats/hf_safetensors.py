@@ -10,7 +10,7 @@ from typing import Final
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.safetensors_sets import (
     SUFFIX,
     read_sets,
@@ -19,7 +19,7 @@ from shardscope.engine.formats.safetensors_sets import (
     weights_part,
 )
 from shardscope.engine.formats.scope import scope_of
-from shardscope.engine.formats.weight_sets import layout_of
+from shardscope.engine.formats.weight_sets import indexes_of, layout_of
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.text import counted
 
@@ -29,12 +29,13 @@ class HfSafetensors:
 
     name = "hf_safetensors"
     general = True
+    hint = Hint((SUFFIX, "json"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim every safetensors file of the folder that is left, and every index that names such files."""
-        layout = layout_of(folder, SUFFIX)
-        files = layout.files
-        if not files and not layout.indexes:
+        files = folder.with_suffix(SUFFIX)
+        indexes = [entry for entry, _ in indexes_of(folder, SUFFIX)]
+        if not files and not indexes:
             return None
         if not files and probe.inventory.root_is_file:
             return Alternative(self.name, "an index on its own: inspect the folder that holds its files")
@@ -44,15 +45,9 @@ class HfSafetensors:
             evidence.append(Evidence(EvidenceKind.NAME, files[0].text, says, Basis.INFERRED))
         evidence += [
             Evidence(EvidenceKind.NAME, entry.text, "named like the index of a sharded save", Basis.INFERRED)
-            for entry, _ in layout.indexes
+            for entry in indexes
         ]
-        return Claim(
-            self.name,
-            folder.path,
-            (*files, *(entry for entry, _ in layout.indexes)),
-            Confidence.LOW,
-            tuple(evidence),
-        )
+        return Claim(self.name, folder.path, (*files, *indexes), Confidence.LOW, tuple(evidence))
 
     def describe(self, probe: Probe, claim: Claim) -> Facts:
         """List the tensors of every set; check index, numbers and headers against each other."""

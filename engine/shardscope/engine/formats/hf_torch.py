@@ -11,11 +11,11 @@ from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.hf_index import CrossCheck, Index, read_index
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.set_checks import check_group, report_sets
 from shardscope.engine.formats.torch_files import containers, report_opaque
-from shardscope.engine.formats.weight_sets import WeightSet, layout_of, weight_sets
+from shardscope.engine.formats.weight_sets import WeightSet, indexes_of, layout_of, weight_sets
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
@@ -32,23 +32,21 @@ class HfTorch:
 
     name = "hf_torch"
     general = True
+    hint = Hint((SUFFIX, "json"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim what is left of `pytorch_model*.bin` and every `*.bin` that a `*.bin.index.json` can name."""
         named = [
-            entry for entry, _ in folder.matching(WEIGHTS, SUFFIX) if not _NOT_WEIGHTS.fullmatch(entry.name)
+            entry
+            for name, entry in folder.named(SUFFIX).items()
+            if WEIGHTS.fullmatch(name) and not _NOT_WEIGHTS.fullmatch(name)
         ]
-        layout = layout_of(folder, SUFFIX)
-        numbered = [
-            shard.entry
-            for group in layout.groups
-            if any(key == group.key for _, key in layout.indexes)
-            for shard in group.shards
-        ]
-        files = sorted(
-            {entry.path: entry for entry in (*named, *numbered)}.values(), key=lambda entry: entry.path
-        )
-        indexes = [entry for entry, _ in layout.indexes]
+        indexed = indexes_of(folder, SUFFIX)
+        keys = {key for _, key in indexed}
+        groups = layout_of(folder, SUFFIX).groups if keys else ()
+        numbered = [shard.entry for group in groups if group.key in keys for shard in group.shards]
+        files = sorted({entry.path: entry for entry in (*named, *numbered)}.values(), key=lambda e: e.path)
+        indexes = [entry for entry, _ in indexed]
         if not files and not indexes:
             return None
         if not files and probe.inventory.root_is_file:

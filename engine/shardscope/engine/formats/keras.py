@@ -9,7 +9,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import magic, named, part, unread
 from shardscope.engine.formats.set_checks import report_sets
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
@@ -27,6 +27,7 @@ class Keras:
 
     name = "keras"
     general = False
+    hint = Hint(_SUFFIXES)
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `*.keras` and HDF5 files."""

@@ -12,7 +12,7 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.megatron_legacy import TRACKER
 from shardscope.engine.formats.megatron_zarr import ARRAY, Arrays, Key, keys_in, read_arrays
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import opaque_part
 from shardscope.engine.formats.torch_files import containers, report_opaque
 from shardscope.engine.model.descriptor import Component, ProducerFact
@@ -34,6 +34,7 @@ class MegatronDist:
 
     name = "megatron_dist"
     general = False
+    hint = Hint(("json", "pt", "metadata"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim a folder whose `metadata.json` names a backend, or that holds `common.pt` beside shards."""

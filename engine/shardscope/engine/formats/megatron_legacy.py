@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import Coordinate, rank_grid
 from shardscope.engine.formats.scope import opaque_part
 from shardscope.engine.formats.torch_files import containers, report_opaque
@@ -61,6 +61,7 @@ class MegatronLegacy:
 
     name = "megatron_legacy"
     general = False
+    hint = Hint(folders=("mp_rank_",))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the rank folders of one iteration."""

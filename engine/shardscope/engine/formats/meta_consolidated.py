@@ -11,7 +11,7 @@ from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.mistral_consolidated import PARAMS, read_params
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.torch_files import containers, report_opaque
@@ -35,6 +35,7 @@ class MetaConsolidated:
 
     name = "meta_consolidated"
     general = False
+    hint = Hint(("pth",))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `consolidated.NN.pth` and the checklist beside them."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.safetensors_sets import (
     SUFFIX,
     read_sets,
@@ -36,6 +36,7 @@ class MistralConsolidated:
 
     name = "mistral_consolidated"
     general = False
+    hint = Hint((SUFFIX, "json"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `consolidated*.safetensors` where params.json or the names of its tensors speak for it."""

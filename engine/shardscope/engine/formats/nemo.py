@@ -9,7 +9,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import INSIDE, magic, named, part, unread
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.torch_files import containers, report_opaque
@@ -31,6 +31,7 @@ class Nemo:
 
     name = "nemo"
     general = False
+    hint = Hint((SUFFIX, "ckpt", "yaml"), folders=("context",))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `*.nemo`, an unpacked archive, or the context of a NeMo 2 save."""

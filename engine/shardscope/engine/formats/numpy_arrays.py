@@ -9,7 +9,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import magic, named, part, unread
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.facts import Nature
@@ -27,6 +27,7 @@ class NumpyArrays:
 
     name = "numpy"
     general = True
+    hint = Hint(_SUFFIXES)
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the arrays that no specific family took."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import magic, named, part, unread
 from shardscope.engine.formats.set_checks import report_sets
 from shardscope.engine.model.evidence import Alternative, Confidence, Evidence
@@ -28,6 +28,7 @@ class Onnx:
 
     name = "onnx"
     general = False
+    hint = Hint((SUFFIX,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim `*.onnx` and the files beside them that are named like their external data."""

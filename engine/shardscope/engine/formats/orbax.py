@@ -9,7 +9,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder, files_below
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import named, part, unread
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
@@ -27,6 +27,7 @@ class Orbax:
 
     name = "orbax"
     general = False
+    hint = Hint(("_checkpoint_metadata", "checkpoint", "_metadata", "ocdbt"), folders=(_PROCESS,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim a step with its items, or an item on its own, with everything below it."""

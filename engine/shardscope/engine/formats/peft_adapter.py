@@ -9,7 +9,7 @@ from typing import Final
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.torch_files import containers, report_opaque
 from shardscope.engine.model.descriptor import Component
@@ -28,6 +28,7 @@ class PeftAdapter:
 
     name = "peft_adapter"
     general = False
+    hint = Hint(("json", "safetensors", "bin", "pt"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the adapter's configuration and weights where either stands in the folder."""

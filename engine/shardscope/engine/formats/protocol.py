@@ -49,6 +49,19 @@ class Facts(Struct, frozen=True):
     """One clause: why `weight_bytes` is null, where it is not for opaque files."""
 
 
+class Hint(Struct, frozen=True):
+    """What a folder must hold for a format to be asked about it: one file of a suffix, or one folder of a name.
+
+    Most folders of a large tree hold neither, and cost nothing then. A hint that is too wide costs time, one that is too
+    narrow hides a format.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    """As in `Folder.suffixes`, up to the first hyphen: `data` stands for `data-00000-of-00002`."""
+    folders: tuple[str, ...] = ()
+    """How the name of a folder begins."""
+
+
 class Format(Protocol):
     """One checkpoint family."""
 
@@ -56,6 +69,7 @@ class Format(Protocol):
     """The name that the descriptor uses."""
     general: bool
     """A general format looks only at what the specific ones left."""
+    hint: Hint
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Return a claim, or why this format was considered and rejected, or None where nothing hints at it."""

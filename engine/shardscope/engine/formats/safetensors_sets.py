@@ -17,7 +17,7 @@ from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
-from shardscope.engine.model.text import counted
+from shardscope.engine.model.text import counted, display_name
 
 SUFFIX: Final = "safetensors"
 
@@ -39,7 +39,7 @@ class SetReading:
         files = (*((found.index,) if found.index else ()), *found.files)
         return Component(
             kind="weights",
-            name=found.key or "(unnamed)",
+            name=display_name(found.key) or "(unnamed)",
             format=format_name,
             files=tuple(entry.text for entry in files),
             bytes=sum(entry.size for entry in files),

@@ -15,7 +15,8 @@ def check_group(probe: Probe, layout: Layout) -> bool:
         by_key.setdefault(group.key, []).append(group.total)
         suffix = group.shards[0].entry.name.rpartition(".")[2]
         pattern = f"{group.key}-*-of-{group.total}.{suffix}"
-        odd = [s for s in group.shards if not s.plain or not 1 <= s.number <= s.total]
+        width = max(shard.width for shard in group.shards)
+        odd = [s for s in group.shards if not s.plain or s.width != width or not 1 <= s.number <= s.total]
         for shard in odd[:8]:
             probe.report("layout.shard_number", shard.entry, number=shard.number, total=shard.total)
         missing, shown = group.missing

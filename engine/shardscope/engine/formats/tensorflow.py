@@ -10,7 +10,7 @@ from typing import Final
 
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.recognised_only import magic, named, part, unread
 from shardscope.engine.formats.set_checks import report_sets
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
@@ -31,6 +31,7 @@ class Tensorflow:
 
     name = "tensorflow"
     general = False
+    hint = Hint(("pb", "pbtxt", "index", "data"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim a SavedModel with its folders, or the files of checkpoints."""

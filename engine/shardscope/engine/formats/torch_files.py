@@ -10,9 +10,18 @@ from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
 from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.text import counted
+from shardscope.engine.parse.sniff import TAIL, ends_as_zip
 
 PICKLED: Final = frozenset({Nature.ZIP, Nature.TORCH_LEGACY, Nature.PICKLE, Nature.TAR})
 """What a file of torch.save can be by its first bytes: a zip, the stream from before 1.6, or the tar before that."""
+
+
+_UNCLEAR: Final = frozenset({Nature.UNKNOWN, Nature.PICKLE, Nature.TORCH_LEGACY})
+
+
+def has_zip_behind(probe: Probe, entry: Entry, nature: Nature) -> bool:
+    """Whether a file that does not begin like a zip ends like one: cut at its head, or two formats in one file."""
+    return nature in _UNCLEAR and ends_as_zip(probe.peek(entry, TAIL, -TAIL))
 
 
 class Containers(Struct, frozen=True):
@@ -40,6 +49,8 @@ def containers(probe: Probe, files: Sequence[Entry]) -> Containers:
         probe.checkpoint("containers", done, len(files), entry)
         sniffed = probe.sniff(entry)
         nature = sniffed.nature if sniffed else Nature.UNKNOWN
+        if nature is not Nature.ZIP and has_zip_behind(probe, entry, nature):
+            nature = Nature.ZIP
         archive = probe.archive(entry) if nature is Nature.ZIP else None
         if archive is not None:
             torch.append(entry)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
 from shardscope.engine.formats.safetensors_sets import SUFFIX
 from shardscope.engine.formats.scope import scope_of
@@ -57,6 +57,7 @@ class VllmShardedState:
 
     name = "vllm_sharded_state"
     general = False
+    hint = Hint((SUFFIX,))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the files named by rank and part."""

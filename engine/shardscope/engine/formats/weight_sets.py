@@ -28,6 +28,8 @@ class Shard(Struct, frozen=True):
     total: int
     plain: bool
     """Digits are ASCII and both numbers have the same width, as the writers do."""
+    width: int
+    """Digits of the number."""
 
 
 class NumberedGroup(Struct, frozen=True):
@@ -74,27 +76,33 @@ class Layout(Struct, frozen=True):
         return sorted([*numbered, *(entry for entry, _ in self.singles)], key=lambda entry: entry.path)
 
 
+def indexes_of(folder: Folder, suffix: str) -> tuple[tuple[Entry, str], ...]:
+    """Return the files that are named like an index of `suffix` files, by path, each with the key of its set."""
+    index = re.compile(_INDEX.format(suffix=re.escape(suffix)))
+    return tuple(
+        (entry, match["stem"] + (match["variant"] or ""))
+        for name, entry in folder.named("json").items()
+        if ".index" in name and (match := index.fullmatch(name))
+    )
+
+
 def layout_of(folder: Folder, suffix: str) -> Layout:
     """Sort the files of a folder that end in `suffix` (`safetensors` or `bin`), and the indexes that name such files."""
     shard = re.compile(_SHARD + re.escape(suffix), re.IGNORECASE)
-    index = re.compile(_INDEX.format(suffix=re.escape(suffix)))
     groups: dict[tuple[str, int], list[Shard]] = {}
     singles: list[tuple[Entry, str]] = []
-    for entry in folder.with_suffix(suffix):
-        match = shard.fullmatch(entry.name)
+    for name, entry in folder.named(suffix).items():
+        match = shard.fullmatch(name)
         if match is None or len(match["number"]) > 20 or len(match["total"]) > 20:
-            singles.append((entry, entry.name[: -len(suffix) - 1]))
+            singles.append((entry, name[: -len(suffix) - 1]))
             continue
         key = match["stem"] + (match["variant"] or "")
         digits = match["number"] + match["total"]
         plain = digits.isascii() and len(match["number"]) == len(match["total"])
-        numbered = Shard(entry, key, int(match["number"]), int(match["total"]), plain)
+        numbered = Shard(entry, key, int(match["number"]), int(match["total"]), plain, len(match["number"]))
         groups.setdefault((key, numbered.total), []).append(numbered)
-    indexes = tuple(
-        (entry, match["stem"] + (match["variant"] or "")) for entry, match in folder.matching(index, "json")
-    )
     return Layout(
-        indexes=tuple(sorted(indexes, key=lambda pair: pair[0].path)),
+        indexes=indexes_of(folder, suffix),
         groups=tuple(
             NumberedGroup(key, total, tuple(found)) for (key, total), found in sorted(groups.items())
         ),

@@ -42,9 +42,11 @@ _HTML: Final = re.compile(
     rb"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta)\b", re.IGNORECASE | re.DOTALL
 )
 _PICKLE: Final = re.compile(
-    rb"\x80[\x02-\x05][\x88-\x8f\x95c}\](){XNKMJGCBUT]"  # a protocol and an opcode that can come first
+    rb"\x80[\x02-\x05][\x88-\x8f\x95\x96c}\](){XNKMJGCBUT]"  # a protocol and an opcode that can come first
     rb"|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|\([dl]p\d+\n|[}\]]q\x00"  # protocols 0 and 1 announce nothing
 )
+_SCALAR_PICKLE: Final = re.compile(rb"[FILSV][^\n]*\n(?:p\d+\n)?\.")
+"""The whole of a pickle of one number or text in protocol 0, which else passes for text."""
 _ONNX: Final = re.compile(rb"\x08[\x01-\x20]\x12[\x01-\x40][\w. -]+[\x1a\x22\x3a]")
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _BOM: Final = b"\xef\xbb\xbf"
@@ -94,7 +96,7 @@ def _nature(head: bytes, size: int) -> tuple[Nature, LfsPointer | None]:
         return Nature.TAR, None
     if not head.strip(b"\0"):
         return Nature.ZEROS, None
-    if _PICKLE.match(head):
+    if _PICKLE.match(head) or (len(head) == size and _SCALAR_PICKLE.fullmatch(head)):
         return Nature.PICKLE, None
     if _ONNX.match(head):
         return Nature.ONNX, None
