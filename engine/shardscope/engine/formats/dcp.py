@@ -29,6 +29,8 @@ from shardscope.engine.model.text import counted, display_name, path_text
 from shardscope.engine.model.topology import Axis, Mesh, RankFiles, Topology
 
 METADATA: Final = ".metadata"
+BACKEND_BYTES: Final = 64 << 10
+"""A `metadata.json` above this is another tool's: Megatron-core writes four fields, about 110 bytes."""
 _UNFINISHED: Final = re.compile(r"(__\d{1,9})?\.metadata\.tmp")
 _RANK_METADATA: Final = re.compile(r"__(?P<rank>\d{1,9})\.metadata")
 _DATA: Final = re.compile(r"(?P<hint>.*?)__(?P<rank>\d{1,9})_(?P<number>\d{1,9})\.distcp")
@@ -175,7 +177,7 @@ def _list_tensors(probe: Probe, save: Save) -> set[bytes]:
 def sharded_backend(probe: Probe, folder: Folder) -> str | None:
     """Return the `sharded_backend` of a `metadata.json` of the folder: Megatron-core writes it, and other trainers do not."""
     entry = folder.files.get("metadata.json")
-    document = probe.json(entry) if entry is not None else None
+    document = probe.json(entry) if entry is not None and entry.size <= BACKEND_BYTES else None
     if document is None or not isinstance(document.value, dict):
         return None
     backend = document.value.get("sharded_backend")
