@@ -3,14 +3,45 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.app.terminal import environment
 from tests.corpus.expectations import Case
 
 GENERATOR = Path(__file__).parent / "malformed_corpus.py"
+DRIVER = Path(__file__).parent / "driver.py"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one command ended."""
+
+    exit: int
+    """Its exit code."""
+    seconds: float
+    """Of processor time, which other work on the machine does not lengthen."""
+    peak: int
+    """Bytes of memory of the process at their peak, until then: no less than what this command needed."""
+    out: str
+    err: str
+    """What it wrote, each byte a character (Latin-1)."""
+
+    @property
+    def text(self) -> str:
+        """Standard output; raises where it is no UTF-8."""
+        return self.out.encode("latin-1").decode()
+
+    @property
+    def complaint(self) -> str:
+        """Standard error; raises where it is no UTF-8."""
+        return self.err.encode("latin-1").decode()
+
+
+Answers = dict[str, Answer]
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +61,41 @@ def cases(corpus: Path) -> dict[str, list[Case]]:
         if "skipped" not in case:
             groups.setdefault(case["group"], []).append(case)
     return groups
+
+
+@pytest.fixture(scope="session")
+def documents(corpus: Path, cases: dict[str, list[Case]]) -> Answers:
+    """What `inspect --json` says to every case, by its id."""
+    return _answers(corpus, cases, "--json")
+
+
+@pytest.fixture(scope="session")
+def reports(corpus: Path, cases: dict[str, list[Case]]) -> Answers:
+    """What `inspect` tells a person about the cases of A, E and F, by their ids."""
+    return _answers(corpus, {group: cases[group] for group in "AEF"})
+
+
+def _answers(corpus: Path, groups: dict[str, list[Case]], *options: str) -> Answers:
+    cases = [case for group in groups.values() for case in group if not needs_another_user(case)]
+    said = ask(corpus, [["inspect", case["path"], *options] for case in cases])
+    others = [case for group in groups.values() for case in group if needs_another_user(case)]
+    said += ask(corpus, [["inspect", case["path"], *options] for case in others], "--unprivileged")
+    return {case["id"]: answer for case, answer in zip((*cases, *others), said, strict=True)}
+
+
+def needs_another_user(case: Case) -> bool:
+    return case.get("requires") == "non-root"
+
+
+def ask(corpus: Path, commands: list[list[str]], *options: str) -> list[Answer]:
+    """Run commands in one other process (see `driver.py`); their paths are relative to the corpus."""
+    ran = subprocess.run(
+        [sys.executable, "-P", DRIVER, corpus, *options],
+        input="".join(json.dumps(command) + "\n" for command in commands),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, (ran.returncode, ran.stderr[-2_000:])
+    return [Answer(**json.loads(line)) for line in ran.stdout.splitlines()]

@@ -1,5 +1,6 @@
 """Digests: which files, the right bytes, in constant memory, with progress, until they are cancelled."""
 
+import errno
 import hashlib
 import os
 import threading
@@ -29,6 +30,29 @@ def test_digests_are_those_of_the_bytes(tmp_path: Path, workers: int) -> None:
         digests = source.digests(source.walk().files, workers=workers)
 
     assert digests == {name.encode(): hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+
+
+@pytest.mark.parametrize("offset", [0, 4_096, TILE, 5 * TILE + 4_096, 9 * TILE])
+def test_holes_are_hashed_as_the_zeros_that_they_read_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    path = tmp_path / "model.bin"
+    with path.open("wb") as file:
+        file.truncate(10 * TILE + 11)
+        os.pwrite(file.fileno(), os.urandom(TILE // 2), offset)
+    wanted = hashlib.sha256(path.read_bytes()).hexdigest()
+    counted: list[Progress] = []
+    with Source(tmp_path) as source:
+        files = source.walk().files
+        assert source.digests(files, progress=counted.append) == {b"model.bin": wanted}
+        assert counted[-1].done == 10 * TILE + 11
+        monkeypatch.setattr(os, "lseek", unsupported)
+        assert source.digests(files) == {b"model.bin": wanted}
+
+
+def unsupported(*_: object) -> int:
+    """A file system that cannot tell where its holes are."""
+    raise OSError(errno.EINVAL, "Invalid argument")
 
 
 def test_nothing_to_hash_is_no_error(tmp_path: Path) -> None:

@@ -10,12 +10,15 @@ from shardscope.engine.model.blocker import Blocks, Severity
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Basis, Status
 from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.secrets import redact, shown
 from shardscope.engine.model.state import Presence, StatePart
 from shardscope.engine.model.topology import Mesh
 from shardscope.widgets.figures import number, plural, size
 
 OK, CAUTION, STOP, QUIET = "green", "yellow", "bold red", "dim"
 RANKS_SHOWN = 6
+DTYPE_SHOWN = 40
+"""Characters of a dtype: an unknown one can be any text."""
 
 
 def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text]]:
@@ -94,9 +97,9 @@ def _tensors(descriptor: Descriptor) -> Text:
     answer = Text(f"{found.count:,}, {size(found.logical_bytes)} · ")
     shares = sorted(found.dtypes, key=lambda share: -share.bytes)
     if len(shares) == 1:
-        answer.append(f"all {shares[0].dtype}")
+        answer.append(f"all {shown(shares[0].dtype, DTYPE_SHOWN)}")
     else:
-        answer.append(", ".join(f"{share.dtype} {size(share.bytes)}" for share in shares))
+        answer.append(", ".join(f"{shown(share.dtype, DTYPE_SHOWN)} {size(share.bytes)}" for share in shares))
     if found.files_opaque:
         answer.append(f" · {plural(found.files_opaque, 'opaque file')} not listed", CAUTION)
     return answer
@@ -129,9 +132,9 @@ def _mesh(mesh: Mesh) -> Text:
         answer.append(f" · {plural(len(mesh.ranks_seen), 'rank')} seen", QUIET)
     for ranks, word in ((mesh.ranks_missing, "missing"), (mesh.ranks_duplicate, "twice")):
         if ranks:
-            shown = ", ".join(_rank(mesh, rank) for rank in ranks[:RANKS_SHOWN])
+            named = ", ".join(_rank(mesh, rank) for rank in ranks[:RANKS_SHOWN])
             more = f" and {len(ranks) - RANKS_SHOWN:,} more" if len(ranks) > RANKS_SHOWN else ""
-            answer.append(f" · {word}: {shown}{more}", STOP)
+            answer.append(f" · {word}: {named}{more}", STOP)
     return answer
 
 
@@ -147,7 +150,9 @@ def _rank(mesh: Mesh, coordinate: tuple[int, ...]) -> str:
 
 def _producer(descriptor: Descriptor) -> Text:
     return Text(", ").join(
-        Text.assemble(f"{fact.name} {fact.version or '(version unknown)'}", (f" {fact.basis.value}", QUIET))
+        Text.assemble(
+            redact(f"{fact.name} {fact.version or '(version unknown)'}"), (f" {fact.basis.value}", QUIET)
+        )
         for fact in descriptor.producer
     )
 
@@ -155,7 +160,7 @@ def _producer(descriptor: Descriptor) -> Text:
 def _components(descriptor: Descriptor) -> Text:
     return Text("\n").join(
         Text.assemble(
-            part.kind if part.name in ("", part.kind) else f"{part.kind} {part.name}",
+            part.kind if part.name in ("", part.kind) else f"{part.kind} {redact(part.name)}",
             (f"  {size(part.bytes)}", QUIET),
         )
         for part in descriptor.components

@@ -21,6 +21,7 @@ from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Confidence, Evidence, Status
 from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.secrets import redact
 from shardscope.engine.model.text import display_name
 from shardscope.engine.model.workflow import Step, StepState
 from shardscope.widgets.figures import plural
@@ -189,7 +190,7 @@ def _evidence(descriptor: Descriptor, everything: bool) -> Iterator[RenderableTy
 
 
 def _piece(item: Evidence) -> Text:
-    return Text(overflow="fold").append(f"{item.subject}: ", "dim").append(item.says)
+    return Text(overflow="fold").append(f"{redact(item.subject)}: ", "dim").append(redact(item.says))
 
 
 def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:

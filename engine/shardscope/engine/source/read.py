@@ -15,6 +15,9 @@ _MISSING = frozenset({errno.ENOENT, errno.ESTALE})
 _REPLACED = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR})
 
 
+_CANNOT_TELL = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+
 class OpenFile:
     """A regular file of the inventory, open for positioned reads (`model.source.Reader`).
 
@@ -76,6 +79,20 @@ class OpenFile:
                 raise self._shrunk(offset + got)
             got += count
         return got
+
+    def hole_at(self, offset: int) -> int:
+        """Return how many bytes from `offset` on the file system never stored, so that they read as zeros.
+
+        Zero where the file system cannot tell. Raises `Fault` `source.read_failed`.
+        """
+        try:
+            return os.lseek(self._descriptor, offset, os.SEEK_DATA) - offset
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # no data behind `offset`
+                return max(0, self.size - offset)
+            if error.errno in _CANNOT_TELL:
+                return 0
+            raise self._failure(offset, error) from error
 
     def verify(self) -> None:
         """Raise `Fault` `source.changed` where the open file is no longer what the walk saw."""
