@@ -28,14 +28,15 @@ from shardscope.engine.model.descriptor import (
     Tool,
     Trust,
 )
-from shardscope.engine.model.evidence import Basis, Classification, Confidence, Evidence, Status
+from shardscope.engine.model.evidence import Classification, Confidence, Evidence, Status
+from shardscope.engine.model.format_names import RECOGNISED_ONLY
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.resources import Estimate, Resources
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.tensors import DTYPES, DTypeShare, TensorTable
 from shardscope.engine.model.text import counted, display_name, exact_text, path_text
 from shardscope.engine.model.topology import Topology
+from shardscope.engine.resources import resources_of
 from shardscope.engine.version import __version__
 
 Described = Sequence[tuple[Claim, Facts]]
@@ -103,7 +104,7 @@ def descriptor(
         state_scope=state,
         tensors=overview,
         trust=trust,
-        resources=_resources(inventory, facts, tensors),
+        resources=resources_of(inventory, facts, tensors, blockers),
         adapter=resolution.match,
         workflow=workflow_of(classification, state, overview, trust, resolution.match, blockers),
         blockers=blockers,
@@ -253,37 +254,20 @@ def _largest_rows(sizes: list[int]) -> list[int]:
 
 
 def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:
-    requirement = (
-        f"Opaque until decoded, which must be asked for each time: {counted(len(opaque), 'file')}."
-        if opaque
-        else "Nothing here needs more than the safe plane."
-    )
+    unread = {
+        entry.path for claim, found in facts if claim.format in RECOGNISED_ONLY for entry in found.opaque
+    }
+    rest = sum(entry.path not in unread for entry in opaque)
+    needs = []
+    if rest:
+        needs.append(f"opaque until decoded, which must be asked for each time: {counted(rest, 'file')}")
+    if unread:
+        needs.append(f"recognised only, which nothing here reads: {counted(len(unread), 'file')}")
+    words = "; ".join(needs) or "nothing here needs more than the safe plane"
+    requirement = f"{words[0].upper()}{words[1:]}."
     return Trust(
         opaque_files=tuple(entry.text for entry in opaque),
         code_files=tuple(entry.text for entry in inventory.files if role_of(entry.name) == "code"),
         code_references=tuple(reference for _, found in facts for reference in found.code_references),
         requirement=requirement,
-    )
-
-
-def _resources(inventory: Inventory, facts: Described, table: TensorTable) -> Resources:
-    source = sum(entry.size for entry in inventory.files)
-    weights = [found.weight_bytes for _, found in facts]
-    known = [size for size in weights if size is not None]
-    logical = sum(known) if weights and len(known) == len(weights) else None
-    why = "some tensors are opaque or missing" if known else "no tensor is known without decoding"
-    not_planned = Estimate(None, Basis.UNKNOWN, "a conversion plan computes it; none was made")
-    headers = 8 + sum(map(len, table.names)) + 100 * len(table)
-    return Resources(
-        source_bytes=Estimate(source, Basis.OBSERVED, "sizes of the regular files"),
-        logical_bytes=Estimate(logical, Basis.DERIVED, "shapes times element sizes of the weights")
-        if logical is not None
-        else Estimate(None, Basis.UNKNOWN, why),
-        output_bytes=Estimate(
-            logical + headers, Basis.DERIVED, "an estimate: weights as they are stored, with headers"
-        )
-        if logical is not None
-        else Estimate(None, Basis.UNKNOWN, why),
-        temporary_bytes=not_planned,
-        peak_ram_bytes=not_planned,
     )

@@ -32,3 +32,6 @@ FORMAT_TITLES: Final = {
     "empty": "Nothing here",
 }
 """By the name that `classification.format` carries."""
+
+RECOGNISED_ONLY: Final = frozenset({"gguf", "nemo", "orbax", "numpy", "tensorflow", "keras", "onnx"})
+"""Formats whose files are told by names and first bytes, and which nothing here reads further."""
