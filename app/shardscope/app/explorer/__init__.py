@@ -14,12 +14,19 @@ def run(
 ) -> int:
     """Run the explorer on `path`, or ask for one, until the person leaves; return the exit code of the process.
 
-    The caller makes sure that there is a terminal. `mouse=False` leaves the mouse to the terminal, so that it can select text.
-    `theme` is the name of a theme; None chooses by what the terminal can draw.
+    The caller makes sure that there is a terminal. `mouse=False` leaves the mouse to the terminal, so that it can select
+    text. `theme` is the name of a theme; None chooses by what the terminal can draw.
+
+    Raises `Fault` `usage.invalid` for a theme that does not exist.
     """
-    from shardscope.app.explorer.app import Explorer
+    from shardscope.app.explorer.app import Explorer, theme_names
     from shardscope.app.explorer.engine import ENGINE
 
+    if theme is not None and theme not in (names := theme_names()):
+        from shardscope.engine.model.blocker import Fault
+
+        problem = f"There is no theme of that name; there are {', '.join(names)}"
+        raise Fault("usage.invalid", problem=problem, help="shardscope explore --help")
     explorer = Explorer(path, ENGINE, limits=limits, hf_cache=hf_cache, theme=theme)
     code = explorer.run(mouse=mouse)
     if code is not None:

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.engine import Engine
@@ -25,6 +26,11 @@ from shardscope.widgets.safe import UnsafeFilter
 
 MUTED: Final = 0.62
 """How much of the foreground is in muted text: contrast 6 : 1 on our themes."""
+
+
+def theme_names() -> tuple[str, ...]:
+    """Return the names of the themes that there are, our own first."""
+    return (DARK.name, LIGHT.name, *sorted(BUILTIN_THEMES))
 
 
 class Explorer(App[ExitCode]):

@@ -63,11 +63,12 @@ class Explore(Examination):
         ),
         Binding(
             "escape",
-            "back",
-            "Back",
-            id="explore.back",
-            tooltip="One level up; while loading, stop. Never quits",
+            "stop",
+            "Stop",
+            id="explore.stop",
+            tooltip="Stop looking; nothing is said about the rest",
         ),
+        Binding("escape", "back", "Back", id="explore.back", tooltip="One level up; never quits"),
     ]
 
     def __init__(self, target: Target, engine: Engine, *, nested: bool = False) -> None:
@@ -140,6 +141,8 @@ class Explore(Examination):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now."""
+        if action == "stop":
+            return self.state is State.LOADING
         return self.state is State.READY if action == "digests" else True
 
     @on(FileChosen)
@@ -163,10 +166,12 @@ class Explore(Examination):
         """Inspect the checkpoint anew."""
         await self.look_again()
 
+    def action_stop(self) -> None:
+        """Stop looking."""
+        self.stop_looking()
+
     def action_back(self) -> None:
-        """Stop looking, or go back to the question what to look at; never out of the app."""
-        if self.state is State.LOADING:
-            self.stop_looking()
-        elif self.nested:
+        """Go back to the question what to look at; never out of the app."""
+        if self.nested:
             self.left = True
             self.dismiss(None)

@@ -4,11 +4,12 @@ from typing import Final
 
 from textual.app import RenderResult
 from textual.content import Content
+from textual.events import Click
 from textual.screen import Screen
-from textual.style import Style
 from textual.widget import Widget
 
 from shardscope.app.explorer.keys import KeyRow, key_rows
+from shardscope.widgets.safe import Tone, content
 
 ORDER: Final = (
     "explore.stop",
@@ -51,7 +52,7 @@ class Hints(Widget):
         rows.sort(key=lambda row: ORDER.index(row.id) if row.id in ORDER else len(ORDER))
         fitting: list[KeyRow] = []
         for row in rows:
-            width -= Content(f"{row.keys[0]} {row.description}").cell_length + GAP
+            width -= _hint(row).cell_length + GAP
             if width < 0:
                 break
             fitting.append(row)
@@ -59,20 +60,19 @@ class Hints(Widget):
 
     def render(self) -> RenderResult:
         """Draw the hints that fit."""
-        parts: list[Content] = []
+        return Content(" " * GAP).join([_hint(row) for row in self.fitting(self.size.width)])
+
+    async def on_click(self, event: Click) -> None:
+        """Do what the clicked key does."""
+        offset = event.get_content_offset(self)
+        end = 0
         for row in self.fitting(self.size.width):
-            click = Style.from_meta({"@click": _click(row)})
-            parts.append(
-                Content.assemble(
-                    (row.keys[0], "bold $text-primary"), (f" {row.description.lower()}", "$text-muted")
-                ).stylize(click)
-            )
-        return Content(" " * GAP).join(parts)
+            end += _hint(row).cell_length
+            if offset is not None and offset.x < end:
+                await row.run()
+                return
+            end += GAP
 
 
-def _click(row: KeyRow) -> str:
-    if row.group == "Everywhere":
-        return f"app.{row.action.removeprefix('app.')}"
-    if row.group == "This screen":
-        return f"screen.{row.action.removeprefix('screen.')}"
-    return f"focused.{row.action.removeprefix('focused.')}"
+def _hint(row: KeyRow) -> Content:
+    return content((row.keys[0], Tone.STRONG), (f" {row.description.lower()}", Tone.MUTED))

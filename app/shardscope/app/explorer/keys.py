@@ -78,4 +78,5 @@ def key_rows(screen: Screen[object]) -> list[KeyRow]:
                 enabled=first.enabled,
             )
         )
-    return rows
+    # Nearest first: a priority key of the app stands where the widget's own would have been.
+    return sorted(rows, key=lambda row: isinstance(row.node, App) * 2 + isinstance(row.node, Screen))

@@ -119,11 +119,11 @@ def _name(candidate: Candidate) -> str:
 
 
 def _line(candidate: Candidate, width: int) -> Content:
-    from humanize import naturalsize
+    from shardscope.widgets.figures import plural, size
 
     if candidate.weights:
-        files = f"{candidate.weights:,} weight file" + ("" if candidate.weights == 1 else "s")
-        facts = f"{files if candidate.is_folder else 'weight file':>18}  {naturalsize(candidate.bytes, binary=True):>10}"
+        files = plural(candidate.weights, "weight file")
+        facts = f"{files if candidate.is_folder else 'weight file':>18}  {size(candidate.bytes):>10}"
     else:
         facts = f"{'no weight files':>18}"
     return Content.assemble(f"{_name(candidate):<{width}}", "  ", (facts, "$text-muted"))

@@ -158,7 +158,7 @@ PANELS: Final = (
     Panel(
         "resources",
         "Resources",
-        "How many bytes it holds and a conversion would need",
+        "How many bytes it holds, and would need",
         _resources,
         lambda found: found.descriptor.resources,
         lambda panel, found: panel.show(found.descriptor.resources, found.host),
@@ -176,7 +176,7 @@ PANELS: Final = (
     Panel(
         "preview",
         "Preview",
-        "What the chosen file says: its header, JSON, text or first bytes",
+        "What the chosen file says",
         _preview,
         lambda found: found.preview,
         _fill_preview,

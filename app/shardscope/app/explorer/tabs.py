@@ -12,6 +12,15 @@ from shardscope.app.explorer.panels import PANELS, Found, Panel
 from shardscope.widgets.safe import content
 
 
+def short(count: int) -> str:
+    """Return a count in at most five characters: `288`, `12.3k`, `1.0M`. The panel itself has the exact one."""
+    for unit, size in (("", 1), ("k", 1e3), ("M", 1e6)):
+        if count < 1000 * size or unit == "M":
+            break
+    shown = count / size
+    return f"{shown:.0f}{unit}" if not unit or shown >= 100 else f"{shown:.1f}{unit}"
+
+
 class Panels(Container):
     """The tabs and the panel of the active one."""
 
@@ -39,7 +48,7 @@ class Panels(Container):
     def _label(self, panel: Panel) -> Content:
         if panel.count is None or (count := panel.count(self._found)) is None:
             return Content(panel.title)
-        return content(f"{panel.title} ", (f"{count:,}", panel.tone(self._found)))
+        return content(f"{panel.title} ", (short(count), panel.tone(self._found)))
 
     def _made(self, panel: Panel) -> Widget:
         widget = panel.make()
