@@ -5,6 +5,7 @@ A `.nemo` file is a tar, plain or gzip, with `model_config.yaml` and `model_weig
 (`lightning/io`): the weights are left to the family that they are of.
 """
 
+import re
 from typing import Final
 
 from shardscope.engine.formats.folder import Folder
@@ -23,6 +24,8 @@ SUFFIX: Final = "nemo"
 _CONFIG: Final = "model_config.yaml"
 _WEIGHTS: Final = "model_weights.ckpt"
 _WEIGHTS_FOLDER: Final = "model_weights"
+_EXTENDED: Final = (b"x", b"g", b"L")
+_OCTAL: Final = re.compile(rb"[0-7]{1,11}")
 _CONTEXT: Final = ("io.json", "model.yaml")
 
 
@@ -108,8 +111,12 @@ def _archives(probe: Probe, claim: Claim) -> Facts:
         if sniff is None:
             continue
         if sniff.nature is Nature.TAR:
-            member = probe.peek(entry, 100).partition(b"\0")[0].decode("utf-8", "surrogateescape")
-            says = f"a tar archive whose first member is {display_name(member, 80)}"
+            member = _first_member(probe.peek(entry))
+            says = (
+                f"a tar archive whose first member is {display_name(member, 80)}"
+                if member
+                else "a tar archive"
+            )
             evidence.append(Evidence(EvidenceKind.CONTAINER, entry.text, says, Basis.OBSERVED))
             sound.append(entry)
         elif sniff.nature is Nature.GZIP:
@@ -125,6 +132,19 @@ def _archives(probe: Probe, claim: Claim) -> Facts:
         evidence=evidence,
         components=[part(claim, entry.name, [entry]) for entry in claim.files],
     )
+
+
+def _first_member(head: bytes) -> str | None:
+    """Return the name of the first file in a tar, past what POSIX puts before it (types `x`, `g`, `L`)."""
+    position = 0
+    while len(header := head[position : position + 512]) == 512:
+        if header[156:157] not in _EXTENDED:
+            return header[:100].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        digits = header[124:136].strip(b"\0 ")
+        if not _OCTAL.fullmatch(digits):
+            return None
+        position += 512 + -(-int(digits, 8) // 512) * 512
+    return None
 
 
 NEMO: Final = Nemo()
