@@ -139,6 +139,7 @@ class AccelerateOffload:
             topology=Topology(note="Not distributed: one process put tensors aside for want of memory."),
             state=scope_of(folder.files.values(), weights),
             weight_bytes=sizes if clean else None,
+            weight_reason=None if clean else "files and index do not agree, see the blockers",
         )
 
 

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from shardscope.engine.formats import accelerate_names as names
-from shardscope.engine.formats import dcp, fsdp, trackers
+from shardscope.engine.formats import dcp_save, fsdp, trackers
+from shardscope.engine.formats.dcp import TORCH_DCP
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.hf_safetensors import HF_SAFETENSORS
 from shardscope.engine.formats.hf_torch import HF_TORCH
@@ -128,7 +129,9 @@ class AccelerateState:
         """Describe each part as what it is."""
         folder = probe.folder(claim.folder)
         parts = _parts(probe, folder)
-        saves = [(found, dcp.read_save(probe, found)) for found in parts.folders if _is_save(probe, found)]
+        saves = [
+            (found, dcp_save.read_save(probe, found)) for found in parts.folders if _is_save(probe, found)
+        ]
         grid = fsdp.check_ranks(probe, parts.ranks) if parts.ranks else None
         files = [*(entry for each in parts.ranks for entry in each.entries), *parts.single]
         opened = containers(probe, [entry for entry in files if not entry.name.endswith(".json")])
@@ -160,7 +163,7 @@ class AccelerateState:
 
 
 def _is_save(probe: Probe, folder: Folder) -> bool:
-    if dcp.names_in(folder).files:
+    if dcp_save.names_in(folder).files:
         return True
     probe.report("accelerate.folder_empty", display_name(path_text(folder.path)))
     return False
@@ -171,7 +174,7 @@ def _part_of(folder: Folder) -> str:
     return "optimizer" if name.startswith("optimizer") else "weights"
 
 
-def _topology(parts: Parts, held: Sequence[dcp.Save], grid: RankGrid | None) -> Topology:
+def _topology(parts: Parts, held: Sequence[dcp_save.Save], grid: RankGrid | None) -> Topology:
     """Return the ranks that wrote the model, or at least those that wrote a random state."""
     if held:
         return held[0].topology
@@ -218,7 +221,7 @@ def _hf_weights(probe: Probe, folder: Folder, files: Sequence[Entry]) -> list[Fa
     return found
 
 
-def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp.Save]) -> None:
+def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp_save.Save]) -> None:
     shown = display_name(path_text(folder.path)) or "."
     weights = [
         *(path_text(f.path.rpartition(b"/")[2]) for f in parts.folders if _part_of(f) == "weights"),
@@ -263,9 +266,9 @@ def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp
             )
 
 
-def _components(parts: Parts, saves: Sequence[tuple[Folder, dcp.Save]]) -> Iterator[Component]:
+def _components(parts: Parts, saves: Sequence[tuple[Folder, dcp_save.Save]]) -> Iterator[Component]:
     for found, save in saves:
-        yield dcp.save_component(save, dcp.TORCH_DCP.name, _part_of(found), found.path)
+        yield dcp_save.save_component(save, TORCH_DCP.name, _part_of(found), found.path)
     for each in parts.ranks:
         yield fsdp.component(each, fsdp.FSDP_RANK_FILES.name)
     for entry in parts.single:

@@ -7,7 +7,7 @@ Megatron-LM's formats `torch_dcp` and `fsdp_dtensor` have no `metadata.json` and
 
 from typing import Final
 
-from shardscope.engine.formats.dcp import names_in, read_save, sharded_backend
+from shardscope.engine.formats.dcp_save import names_in, read_save, sharded_backend
 from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.megatron_legacy import TRACKER
 from shardscope.engine.formats.megatron_zarr import ARRAY, Arrays, Key, keys_in, read_arrays
