@@ -52,10 +52,12 @@ def steps(blocks: Sequence[Block], *, side: str) -> Iterator[tuple[int, int]]:
         yield from zip(block.shape, block.a.strides if side == "a" else block.b.strides, strict=True)
 
 
-def boxes(blocks: Sequence[Block], places: Sequence[int], budget: Budget, *, side: str) -> list[DigitBox]:
-    """Return the digit boxes of all blocks on one side, tagged with the block's position; empty blocks have none.
+def boxes(
+    blocks: Sequence[Block], places: Sequence[int], budget: Budget, *, side: str, tagged: bool = False
+) -> list[DigitBox]:
+    """Return the digit boxes of all blocks on one side, tagged with the block's position (or its tag, where `tagged`).
 
-    Raises `Fault` `map.unproven`.
+    Blocks without elements have none. Raises `Fault` `map.unproven`.
     """
     found: list[DigitBox] = []
     for position, block in enumerate(blocks):
@@ -64,7 +66,7 @@ def boxes(blocks: Sequence[Block], places: Sequence[int], budget: Budget, *, sid
         here, there = (block.a, block.b) if side == "a" else (block.b, block.a)
         dims = tuple(zip(block.shape, here.strides, there.strides, strict=True))
         for offset, fitting, base in written_out(here.offset, dims, there.offset, places, budget):
-            found += boxes_of(offset, fitting, base, places, position)
+            found += boxes_of(offset, fitting, base, places, block.tag if tagged else position)
     return found
 
 

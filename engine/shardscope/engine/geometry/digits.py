@@ -90,23 +90,43 @@ def written_out(
 
     Raises `Fault` `map.unproven` where that are more slices than the budget has.
     """
-    odd = [dim for dim in dims if dim[0] != 1 and dim[1] not in places]
+    fitting, odd, why = _odd(dims, places)
     if not odd:
-        yield offset, tuple(dims), base
+        yield offset, fitting, base
         return
     try:
         budget.spend("slices", math.prod(extent for extent, _, _ in odd))
     except Fault as fault:
-        step = odd[0][1]
-        other = next((place for place in places if place % step and step % place), places[-1])
-        reason = f"the steps {min(step, other):,} and {max(step, other):,} do not divide each other"
-        raise Fault("map.unproven", reason=reason) from fault
-    rest = tuple(dim for dim in dims if dim not in odd)
+        raise Fault("map.unproven", reason=why) from fault
     for index in product(*[range(extent) for extent, _, _ in odd]):
         here, there = offset, base
         for n, (_, stride, other) in zip(index, odd, strict=True):
             here, there = here + n * stride, there + n * other
-        yield here, rest, there
+        yield here, fitting, there
+
+
+def _odd(dims: Sequence[Dim], places: Sequence[int]) -> tuple[tuple[Dim, ...], list[Dim], str]:
+    """Return the dimensions that fit, those that have to be written out, and why.
+
+    Either no place has the step of a dimension, or two run into each other: then the shorter one goes.
+    """
+    odd = [dim for dim in dims if dim[0] != 1 and dim[1] not in places]
+    why = ""
+    if odd:
+        step = odd[0][1]
+        other = next((place for place in places if place % step and step % place), places[-1])
+        why = f"the steps {min(step, other):,} and {max(step, other):,} do not divide each other"
+    fitting = sorted((dim for dim in dims if dim[0] != 1 and dim[1] in places), key=lambda dim: dim[1])
+    number = 0
+    while number + 1 < len(fitting):
+        (extent, stride, _), (longer, next_stride, _) = fitting[number], fitting[number + 1]
+        if extent * stride <= next_stride:
+            number += 1
+            continue
+        odd.append(fitting.pop(number if extent <= longer else number + 1))
+        number = max(0, number - 1)
+        why = why or "the dimensions of one piece run into each other"
+    return tuple(fitting), odd, why
 
 
 def boxes_of(
@@ -116,10 +136,7 @@ def boxes_of(
     places: Sequence[int],
     tag: int,
 ) -> list[DigitBox]:
-    """Return the boxes of one block whose strides are all places; its dimensions may come in any order.
-
-    Raises `Fault` `map.unproven` where dimensions of the block run into each other.
-    """
+    """Return the boxes of one block whose strides are all places; its dimensions, in any order, do not overlap."""
     count = len(places)
     ordered = sorted((stride, extent, other) for extent, stride, other in dims if extent != 1)
     # A partial box: its digits below the level reached, what is left of the address, the other side's base.
@@ -127,11 +144,7 @@ def boxes_of(
     for index, (stride, extent, other) in enumerate(ordered):
         level = places.index(stride)
         upper = places.index(ordered[index + 1][0]) if index + 1 < len(ordered) else count
-        if level == upper:
-            raise Fault("map.unproven", reason="two dimensions of one piece have the same step")
         room = places[upper] // stride if upper < count else 0
-        if room and extent > room:
-            raise Fault("map.unproven", reason="the dimensions of one piece overlap")
         grown: list[_Partial] = []
         for part in partial:
             low, high, step, rest, start = _constant(part, places, level)

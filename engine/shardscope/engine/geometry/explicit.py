@@ -12,8 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Final
 
-from shardscope.engine.geometry.blocks import Block
+from shardscope.engine.geometry.blocks import Block, boxes, steps
+from shardscope.engine.geometry.budget import Budget
+from shardscope.engine.geometry.digits import DigitBox, chain_of
 from shardscope.engine.geometry.fold import folded, separable
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import IndexedPiece, Side
 
 INDICES_PER_PIECE: Final = 8
@@ -126,6 +129,36 @@ def walked(blocks: Iterable[Block]) -> list[Block]:
                 continue
         joined.append((at, there, length))
     return [Block((n,), Side(at, _ONE), Side(there, _ONE), INDEXED) for at, there, n in joined]
+
+
+def walked_each(blocks: Iterable[Block]) -> list[Block]:
+    """Return every block as `walked`, with its own tag. This walks elements."""
+    return [Block(run.shape, run.a, run.b, block.tag) for block in blocks for run in walked([block])]
+
+
+def boxed(
+    blocks: Sequence[Block], total: int, budget: Budget, *, side: str, walk: bool
+) -> tuple[tuple[int, ...], list[DigitBox]]:
+    """Return place values for one side of blocks and their boxes, with the tags of the blocks.
+
+    `walk` allows to walk elements where steps form no chain. Raises `Fault` `map.unproven`, `map.budget`.
+    """
+    try:
+        places = chain_of(steps(blocks, side=side), total)
+        return places, boxes(blocks, places, budget, side=side, tagged=True)
+    except Fault as fault:
+        if not walk or fault.finding.code != "map.unproven":
+            raise
+    budget.walk(sum(block.elements for block in blocks))
+    single = walked_each(blocks)
+    places = chain_of(steps(single, side=side), total)
+    return places, boxes(single, places, budget, side=side, tagged=True)
+
+
+def runs_of(one: IndexedPiece, tag: int) -> list[Block]:
+    """Return an indexed piece as runs from logical (a) to shard (b) addresses."""
+    found = runs(unpacked(one.source), unpacked(one.dest))
+    return [Block(run.shape, run.a, run.b, tag) for run in found]
 
 
 def _starts(block: Block) -> Iterator[tuple[int, int, int]]:

@@ -33,7 +33,7 @@ class Checked(Struct, frozen=True):
     uncovered: int | None
     """Elements that no rank holds."""
     replicas: tuple[ReplicaSet, ...] | None
-    """Who holds what, largest set of elements first; null where the pieces contradict each other."""
+    """Whose shards have what, whatever the pieces say of their holders; largest set of elements first."""
     scaled: bool
     """Whether a piece has a factor other than 1."""
     indexed_elements: int

@@ -84,6 +84,16 @@ class RankShard(Struct, frozen=True):
         """Elements of the shard, padding included."""
         return math.prod(self.shape)
 
+    @property
+    def scales(self) -> set[tuple[int, int]]:
+        """The factors of its pieces."""
+        return {piece.scale for piece in self.pieces} | {piece.scale for piece in self.indexed}
+
+    @property
+    def scaled(self) -> bool:
+        """Whether a piece has a factor other than 1."""
+        return bool(self.scales - {ONE})
+
 
 class Lowered(Struct, frozen=True):
     """A shard map in normal form: for each rank, sorted, the pieces of its shard."""

@@ -90,4 +90,4 @@ class TransferPlan(Struct, frozen=True):
     @property
     def scaled(self) -> bool:
         """Whether a value changes on its way."""
-        return any(segment.scale != ONE for segment in (*self.segments, *self.indexed))
+        return any(one.scale != ONE for one in self.segments) or any(one.scale != ONE for one in self.indexed)
