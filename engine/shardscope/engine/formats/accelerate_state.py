@@ -142,7 +142,8 @@ class AccelerateState:
             *opened.pickles,
             *(entry for found in inner for entry in found.opaque),
         )
-        report_opaque(probe, [entry for entry in opaque if not any(entry in f.opaque for f in inner)])
+        said = {entry.path for found in inner for entry in found.opaque}
+        report_opaque(probe, [entry for entry in opaque if entry.path not in said])
         held = [save for found, save in saves if _part_of(found) == "weights"]
         _report_parts(probe, folder, parts, held)
         return Facts(
