@@ -5,11 +5,13 @@ command line, on a small real checkpoint. The bar is 1.5x. The time until the an
 shown beside it.
 """
 
+import fcntl
 import os
 import pty
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 from textwrap import dedent
 
@@ -35,11 +37,20 @@ SIZE = {"LINES": "24", "COLUMNS": "80"}
 
 
 def until(awaited: bytes, *command: str) -> None:
-    """Start `command` on a terminal of its own and return once it has written `awaited`."""
+    """Start `command` on a terminal of its own and return once it has written `awaited`.
+
+    It is the controlling terminal: should this script be killed, the kernel hangs up, and no child runs on.
+    """
     master, slave = pty.openpty()
     environment = {**os.environ, **SIZE, "TERM": "xterm-256color"}
     process = subprocess.Popen(
-        command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+        command,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(slave)
     try:

@@ -21,6 +21,7 @@ def run(
     """
     from shardscope.app.explorer.app import Explorer, theme_names
     from shardscope.app.explorer.engine import ENGINE
+    from shardscope.app.explorer.terminal import Terminal
 
     if theme is not None and theme not in (names := theme_names()):
         from shardscope.engine.model.blocker import Fault
@@ -28,6 +29,7 @@ def run(
         problem = f"There is no theme of that name; there are {', '.join(names)}"
         raise Fault("usage.invalid", problem=problem, help="shardscope explore --help")
     explorer = Explorer(path, ENGINE, limits=limits, hf_cache=hf_cache, theme=theme)
+    explorer.driver_class = Terminal
     code = explorer.run(mouse=mouse)
     if code is not None:
         return int(code)

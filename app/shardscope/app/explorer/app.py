@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.messages import Chosen
+from shardscope.app.explorer.messages import Chosen, Ended
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
 from shardscope.engine.model.exits import ExitCode
@@ -139,6 +139,11 @@ class Explorer(App[ExitCode]):
 
     def action_interrupt(self) -> None:
         """Leave as an interrupted command does."""
+        self._leave(ExitCode.CANCELLED)
+
+    @on(Ended)
+    def _ended(self) -> None:
+        """Leave, whatever is in front."""
         self._leave(ExitCode.CANCELLED)
 
     def _leave(self, code: ExitCode) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from shardscope.widgets.preview_panel import Blocks
 
 
+class Ended(Message):
+    """The terminal went away, or a signal asked the process to end."""
+
+
 class Chosen(Message):
     """The person chose what to look at."""
 
