@@ -206,7 +206,7 @@ def unpacked(addresses: bytes) -> "array[int]":
 
 def indexed_piece(blocks: Sequence[Block], holders: tuple[int, ...], scale: tuple[int, int]) -> IndexedPiece:
     """Return runs from logical (a) to shard (b) addresses as one indexed piece."""
-    ordered = sorted((run.b.offset, run.a.offset, run.shape[0]) for run in blocks)
+    ordered = sorted((run.b.offset, run.a.offset, run.elements) for run in blocks)
     return IndexedPiece(
         packed((source, length) for _, source, length in ordered),
         packed((dest, length) for dest, _, length in ordered),

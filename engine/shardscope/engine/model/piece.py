@@ -80,6 +80,11 @@ class RankShard(Struct, frozen=True):
     """What could not be said in pieces."""
 
     @property
+    def held(self) -> "tuple[Piece | IndexedPiece, ...]":
+        """Pieces of both kinds."""
+        return (*self.pieces, *self.indexed)
+
+    @property
     def elements(self) -> int:
         """Elements of the shard, padding included."""
         return math.prod(self.shape)

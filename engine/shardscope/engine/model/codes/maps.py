@@ -153,4 +153,70 @@ TABLE: Final = (
         "A node does not fit its input: widths that do not sum up, a dimension that is not there, an axis that the mesh "
         "lacks, indices beyond the tensor.",
     ),
+    _row(
+        "map.replicas_disagree",
+        "Ranks {rank:word} and {other:word} should hold the same values and do not: they first differ at element "
+        "{offset:count} of the {place:word}.",
+        "Find out which of them is right; nothing is written while they disagree.",
+        "Copies of the same elements on several ranks are compared byte for byte before one of them is taken. A difference is "
+        "drift, a failed save or corruption, and taking the last one read would hide it.",
+    ),
+    _row(
+        "map.array",
+        "The {subject:word} is an array of {found:word}, the map says {expected:word}.",
+        "Hand in the array as the map describes it, or flat bytes of exactly its length.",
+        "Arrays are taken in the shape that the map says, so that a transposed or a padded one is not read as something else.",
+    ),
+    _row(
+        "map.outside",
+        "A copy reaches from byte {start:count} to {end:count} of a buffer of {limit:bytes}.",
+        "Correct the piece; `shardscope map check` names it.",
+        "Every copy is held against the buffers on both sides before it runs, whatever the checks of the map said.",
+    ),
+    _row(
+        "map.incomplete",
+        "The pieces have {found:count} of the {expected:count} elements or bytes that have to be written.",
+        "Check the map: pieces are missing, or overlap.",
+        "What would be written does not add up to what the map says is there.",
+    ),
+    _row(
+        "map.sub_byte",
+        "Elements of {bits:count bit} would have to be moved in parts of a byte.",
+        "Convert the tensor to a dtype of whole bytes first, or split it where bytes end.",
+        "Elements smaller than a byte are stored packed. They can be moved where a piece begins and ends with whole bytes.",
+    ),
+    _row(
+        "map.dtype",
+        "Elements of dtype {found:text} cannot be moved.",
+        "Use arrays of one dtype of plain numbers, or name the dtype of flat bytes as safetensors does.",
+        "Shards of one tensor have one dtype, of a fixed size, without Python objects.",
+    ),
+    _row(
+        "map.scale_dtype",
+        "The map multiplies elements of dtype {found:text}, which is done for floating-point numbers of 16 bits and more only.",
+        "Correct the map: a factor on integers or on quantised values cannot be undone.",
+        "Only a floating-point number can be divided by the factor that it was multiplied with and come back.",
+    ),
+    _row(
+        "map.scale_overflow",
+        "A value of dtype {found:text} times {factor:word} leaves the range of the dtype.",
+        "Check the map and the shards: the factor does not belong to these values.",
+        "A finite value would become infinite. Factors stand for values that a framework stored divided by the number of "
+        "ranks, so that undoing them stays within range.",
+    ),
+    _row(
+        "map.short_read",
+        "Rank {rank:word} gave {found:count} bytes at byte {offset:count} of its shard, {expected:count} were asked for.",
+        "Check that the file is complete and that the map is the one that was saved with it.",
+        "A shard ended before the map says, or changed while it was read.",
+    ),
+    Code(
+        "map.scale_rounds",
+        Severity.INFO,
+        Stage.VALIDATE,
+        "Values are multiplied by {factor:word}, which is no power of two: they come back to within rounding.",
+        "Nothing to do; compare with a tolerance.",
+        "A factor that is a power of two changes the exponent of a number and nothing else. Any other rounds, and undoing it "
+        "may leave the last bits different.",
+    ),
 )

@@ -1,0 +1,372 @@
+"""Copy programs: pieces and segments as strided loops over runs of bytes, cut to size and put in an order that caches like.
+
+A `Copy` says in bytes what a piece says in elements: dimensions that continue each other on both sides are fused, the
+innermost one that is contiguous on both becomes a run, and the loops around it go by falling step of the target. All of it
+is arithmetic on a few numbers, whatever the tensor's size.
+"""
+
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.piece import ONE, IndexedPiece, Piece, RankShard, Side
+
+LINE = 64
+"""Bytes of a cache line. A run at least this long needs no care for caches: every line that is touched is used up."""
+
+SHORT = 16
+"""Innermost loops shorter than this cost more to enter than to run."""
+
+SHORT_RUN = 16 << 10
+MANY = 64
+"""So many runs of at most `SHORT_RUN` bytes are moved by index: a call for each would take longer than moving them."""
+
+FEW = 1024
+"""Runs that are moved in one call, in whatever order: less work than deciding."""
+
+BLOCK = 128
+"""Indices, on each of the two dimensions that change places, of a block of a transposing copy: what it touches on both
+sides (128 lines) stays in a 32 KiB first-level cache together."""
+
+PEELED = 128 << 10
+"""Bytes of a block of a copy whose short innermost loop is moved outside: read or written several times while in cache."""
+
+
+class Copy(Struct, frozen=True, gc=False):
+    """`run` bytes moved for every index of `counts`, in one strided loop. All addresses and steps are in bytes."""
+
+    run: int
+    counts: tuple[int, ...]
+    """Extents of the loops, at least 2 each, by falling step of the target; empty for a single run."""
+    source: Side
+    target: Side
+    scale: tuple[int, int] = ONE
+    """Target by source."""
+
+    @property
+    def size(self) -> int:
+        """Bytes moved."""
+        return self.run * math.prod(self.counts)
+
+    @property
+    def source_span(self) -> int:
+        """Bytes from the first to the last that is read."""
+        return _span(self.run, self.counts, self.source)
+
+    @property
+    def target_span(self) -> int:
+        """Bytes from the first to the last that is written."""
+        return _span(self.run, self.counts, self.target)
+
+    def part(self, dim: int, start: int, count: int) -> "Copy":
+        """Return `count` indices of one loop from `start` on."""
+        source, target = self.source, self.target
+        s, t = source.offset + start * source.strides[dim], target.offset + start * target.strides[dim]
+        before, after = slice(dim), slice(dim + 1, None)
+        if count == 1:
+            return Copy(
+                self.run,
+                self.counts[before] + self.counts[after],
+                Side(s, source.strides[before] + source.strides[after]),
+                Side(t, target.strides[before] + target.strides[after]),
+                self.scale,
+            )
+        counts = (*self.counts[before], count, *self.counts[after])
+        return Copy(self.run, counts, Side(s, source.strides), Side(t, target.strides), self.scale)
+
+    def run_part(self, start: int, length: int) -> "Copy":
+        """Return `length` bytes of every run, from byte `start` of it on."""
+        return Copy(length, self.counts, self.source.moved(start), self.target.moved(start), self.scale)
+
+    def moved(self, source: int, target: int) -> "Copy":
+        """Return the copy between buffers that begin `source` and `target` bytes later."""
+        return Copy(self.run, self.counts, self.source.moved(-source), self.target.moved(-target), self.scale)
+
+    def turned(self) -> "Copy":
+        """Return the copy from target to source, its loops in their order there. The scale is turned too."""
+        dims = sorted(zip(self.source.strides, self.target.strides, self.counts, strict=True), reverse=True)
+        return Copy(
+            self.run,
+            tuple([count for _, _, count in dims]),
+            Side(self.target.offset, tuple([t for _, t, _ in dims])),
+            Side(self.source.offset, tuple([s for s, _, _ in dims])),
+            inverse(self.scale),
+        )
+
+
+class IndexedCopy(Struct, frozen=True, gc=False):
+    """Runs moved one by one, because no loops describe them. Addresses are signed 64-bit little-endian integers."""
+
+    run: int
+    """Bytes of each."""
+    unit: int
+    """Bytes that an address counts."""
+    source: bytes
+    target: bytes
+    scale: tuple[int, int] = ONE
+
+    @property
+    def size(self) -> int:
+        """Bytes moved."""
+        return self.run * (len(self.target) // 8)
+
+    def turned(self) -> "IndexedCopy":
+        """Return the copy from target to source, in the same order. The scale is turned too."""
+        return IndexedCopy(self.run, self.unit, self.target, self.source, inverse(self.scale))
+
+
+class Program(Struct, frozen=True):
+    """All copies from one buffer into another."""
+
+    rank: int
+    """Whose shard one of the buffers is."""
+    copies: tuple[Copy, ...]
+    indexed: tuple[IndexedCopy, ...] = ()
+
+    @property
+    def all(self) -> tuple[Copy | IndexedCopy, ...]:
+        """Copies of both kinds."""
+        return (*self.copies, *self.indexed)
+
+    @property
+    def size(self) -> int:
+        """Bytes moved."""
+        return sum(copy.size for copy in self.all)
+
+
+def inverse(scale: tuple[int, int]) -> tuple[int, int]:
+    """Return the fraction that undoes another."""
+    above, below = scale
+    return (below, above) if above > 0 else (-below, -above)
+
+
+def byte_count(elements: int, bits: int) -> int:
+    """Return the bytes of so many elements.
+
+    Raises `Fault` `map.sub_byte` where they do not fill whole bytes.
+    """
+    if elements * bits % 8:
+        raise Fault("map.sub_byte", bits=bits)
+    return elements * bits // 8
+
+
+def shard_program(
+    shard: RankShard, elements: int, bits: int, pieces: Iterable[Piece | IndexedPiece], *, inward: bool
+) -> Program:
+    """Return the copies of some pieces of a shard: from the shard into the full tensor (`inward`), or out of it.
+
+    `elements` are those of the full tensor. Raises `Fault`: `map.sub_byte`, `map.unproven`, `map.outside`.
+    """
+    full, held = byte_count(elements, bits), byte_count(shard.elements, bits)
+    sizes = (held, full) if inward else (full, held)
+    copies, indexed = [], []
+    for piece in pieces:
+        scale = inverse(piece.scale) if inward else piece.scale
+        if isinstance(piece, IndexedPiece):
+            item = byte_count(1, bits)
+            sides = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
+            indexed.append(IndexedCopy(item, item, *sides, scale))
+            continue
+        one, other = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
+        copy = compiled(piece.shape, one, other, bits, scale)
+        if copy is not None:
+            copies.append(bounded(copy, *sizes))
+    return Program(shard.rank, *collected(copies, indexed))
+
+
+def collected(
+    copies: Sequence[Copy], indexed: Sequence[IndexedCopy]
+) -> tuple[tuple[Copy, ...], tuple[IndexedCopy, ...]]:
+    """Return copies with many short single runs of one length put together: one call for all instead of one for each."""
+    groups: dict[tuple[int, tuple[int, int]], list[Copy]] = {}
+    for copy in copies:
+        if not copy.counts and copy.run <= SHORT_RUN:
+            groups.setdefault((copy.run, copy.scale), []).append(copy)
+    many = {key: group for key, group in groups.items() if len(group) >= MANY}
+    if not many:
+        return tuple(copies), tuple(indexed)
+    rest = [copy for copy in copies if copy.counts or (copy.run, copy.scale) not in many]
+    packed = []
+    for (run, scale), group in many.items():
+        group.sort(key=lambda copy: copy.target.offset)
+        source = _addresses([copy.source.offset for copy in group])
+        target = _addresses([copy.target.offset for copy in group])
+        packed.append(IndexedCopy(run, 1, source, target, scale))
+    return tuple(rest), (*indexed, *packed)
+
+
+def _addresses(values: Sequence[int]) -> bytes:
+    packed = array("q", values)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _span(run: int, counts: Sequence[int], side: Side) -> int:
+    return run + sum((count - 1) * step for count, step in zip(counts, side.strides, strict=True))
+
+
+def compiled(
+    shape: Sequence[int],
+    source: Side,
+    target: Side,
+    bits: int,
+    scale: tuple[int, int] = ONE,
+) -> Copy | None:
+    """Return a strided block of elements of `bits` bits as a copy of bytes; null where it is empty.
+
+    Raises `Fault`: `map.sub_byte` where elements smaller than a byte would have to be moved one by one, `map.unproven` where
+    dimensions run into each other or a step is not positive.
+    """
+    if 0 in shape:
+        return None
+    dims = sorted(
+        [dim for dim in zip(target.strides, source.strides, shape, strict=True) if dim[2] != 1], reverse=True
+    )
+    merged: list[tuple[int, int, int]] = []
+    for t, s, extent in dims:
+        if t <= 0 or s <= 0:
+            raise Fault("map.unproven", reason="a stride is not positive")
+        if merged and merged[-1][0] == t * extent and merged[-1][1] == s * extent:
+            merged[-1] = (t, s, merged[-1][2] * extent)
+        else:
+            merged.append((t, s, extent))
+    run = bits
+    if merged and merged[-1][:2] == (1, 1):
+        run *= merged.pop()[2]
+    addresses = (source.offset, target.offset, *(step for dim in merged for step in dim[:2]))
+    if bits % 8 and (run % 8 or any(address * bits % 8 for address in addresses)):
+        raise Fault("map.sub_byte", bits=bits)
+    copy = Copy(
+        run // 8,
+        tuple([extent for _, _, extent in merged]),
+        Side(source.offset * bits // 8, tuple([s * bits // 8 for _, s, _ in merged])),
+        Side(target.offset * bits // 8, tuple([t * bits // 8 for t, _, _ in merged])),
+        scale,
+    )
+    for side in (copy.source, copy.target):
+        inner = copy.run
+        for step, count in sorted(zip(side.strides, copy.counts, strict=True)):
+            if step < inner:
+                raise Fault("map.unproven", reason="the dimensions of one piece overlap")
+            inner += (count - 1) * step
+    return copy
+
+
+def bounded(copy: Copy, source_bytes: int, target_bytes: int) -> Copy:
+    """Return a copy that stays within buffers of these sizes. Maps come from files: nothing runs before this.
+
+    Raises `Fault` `map.outside`.
+    """
+    for side, span, limit in (
+        (copy.source, copy.source_span, source_bytes),
+        (copy.target, copy.target_span, target_bytes),
+    ):
+        if side.offset < 0 or side.offset + span > limit:
+            raise Fault("map.outside", start=side.offset, end=side.offset + span, limit=limit)
+    return copy
+
+
+def within(copy: Copy, low: int, high: int) -> Iterator[Copy]:
+    """Yield what a copy writes at the target's bytes `low` to `high`, by rising address: at most two parts for each loop."""
+    start, span = copy.target.offset, copy.target_span
+    if start >= low and start + span <= high:
+        yield copy
+        return
+    if start >= high or start + span <= low:
+        return
+    if not copy.counts:
+        begin, end = max(start, low), min(start + span, high)
+        yield copy.run_part(begin - start, end - begin)
+        return
+    step, count = copy.target.strides[0], copy.counts[0]
+    inner = span - (count - 1) * step
+    first = max(0, -((start - low) // step))
+    last = min(count - 1, (high - inner - start) // step)
+    if first > 0 and start + (first - 1) * step + inner > low:
+        yield from within(copy.part(0, first - 1, 1), low, high)
+    if first <= last:
+        yield copy.part(0, first, last - first + 1)
+    after = max(last + 1, first)
+    if after < count and start + after * step < high:
+        yield from within(copy.part(0, after, 1), low, high)
+
+
+def split(copy: Copy, most: int) -> Iterator[Copy]:
+    """Yield parts of at most `most` bytes each, or of a single element, by rising target address."""
+    if copy.size <= most:
+        yield copy
+    elif not copy.counts:
+        length = max(LINE, most // LINE * LINE)
+        for start in range(0, copy.run, length):
+            yield copy.run_part(start, min(length, copy.run - start))
+    else:
+        count = copy.counts[0]
+        each = max(1, most * count // copy.size)
+        for start in range(0, count, each):
+            part = copy.part(0, start, min(each, count - start))
+            if each == 1:
+                yield from split(part, most)
+            else:
+                yield part
+
+
+def reads(copy: Copy, gap: int) -> int:
+    """Return how many parts `gathered` would make of a copy."""
+    number, inner = 1, copy.run
+    for step, count in sorted(zip(copy.source.strides, copy.counts, strict=True)):
+        if number > 1 or step - inner > gap:
+            number *= count
+        inner += (count - 1) * step
+    return number
+
+
+def gathered(copy: Copy, gap: int) -> Iterator[Copy]:
+    """Yield parts in whose source spans no gap is longer than `gap` bytes: such gaps are cheaper read than left out."""
+    if reads(copy, gap) == 1:
+        yield copy
+        return
+    dim = max(range(len(copy.counts)), key=lambda k: copy.source.strides[k])
+    for index in range(copy.counts[dim]):
+        yield from gathered(copy.part(dim, index, 1), gap)
+
+
+def blocked(copy: Copy) -> Iterator[Copy]:
+    """Yield a copy in an order that caches like.
+
+    Runs as long as a cache line go as they are. Where the fastest dimension of the source is not that of the target, the copy
+    transposes: it is cut into blocks of both dimensions. A short innermost loop becomes the outermost of each block.
+    """
+    last = len(copy.counts) - 1
+    if last < 1 or copy.run >= LINE or copy.size <= FEW * copy.run:
+        yield copy
+    elif copy.counts[last] < SHORT:
+        for block in split(copy, PEELED):
+            yield from _peeled(block)
+    elif (fast := min(range(last + 1), key=lambda k: copy.source.strides[k])) != last:
+        for part in _tiled(copy, last, BLOCK):
+            # `fast` keeps its place: `last` comes after it, and is never cut to a single index.
+            yield from _tiled(part, fast, BLOCK)
+    else:
+        yield copy
+
+
+def _peeled(copy: Copy) -> Iterator[Copy]:
+    last = len(copy.counts) - 1
+    if last < 1 or copy.counts[last] >= SHORT:
+        yield copy
+        return
+    for index in range(copy.counts[last]):
+        yield from _peeled(copy.part(last, index, 1))
+
+
+def _tiled(copy: Copy, dim: int, extent: int) -> Iterator[Copy]:
+    count = copy.counts[dim]
+    if count % extent == 1:
+        extent += 1
+    for start in range(0, count, extent):
+        yield copy.part(dim, start, min(extent, count - start))
