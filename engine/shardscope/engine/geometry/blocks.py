@@ -47,8 +47,10 @@ class Meeting(Struct, frozen=True, gc=False):
 
 
 def steps(blocks: Sequence[Block], *, side: str) -> Iterator[tuple[int, int]]:
-    """Yield the extent and the stride of every dimension on one side (`a` or `b`)."""
+    """Yield the extent and the stride of every dimension on one side (`a` or `b`); blocks without elements have none."""
     for block in blocks:
+        if 0 in block.shape:
+            continue
         yield from zip(block.shape, block.a.strides if side == "a" else block.b.strides, strict=True)
 
 

@@ -16,8 +16,8 @@ from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.cells import cells
 from shardscope.engine.geometry.digits import DigitBox, address_of, chain_of
 from shardscope.engine.geometry.explicit import INDEXED, packed, runs_of, settled, walked_each
+from shardscope.engine.geometry.replicas import Selector, choices
 from shardscope.engine.geometry.sweep import sharing
-from shardscope.engine.geometry.wellformed import named
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, Lowered, Piece, RankShard, Side, row_major
 from shardscope.engine.model.transfer import (
@@ -27,10 +27,6 @@ from shardscope.engine.model.transfer import (
     Traffic,
     TransferPlan,
 )
-
-Selector = Callable[[tuple[int, ...], int], int]
-"""Given the source ranks that hold an element, sorted, and the target rank that needs it: the one to read from. It has to
-be a function of the two alone; it is asked once for each pair."""
 
 
 def compose(
@@ -64,7 +60,7 @@ def compose(
         if choose is None:
             plan.add(need.ranks, copies)
             continue
-        for choice, ranks in _choices(need, copies, choose).items():
+        for choice, ranks in choices({maker.holders for maker, _, _ in copies}, need.ranks, choose).items():
             if any(rank != holders[0] for holders, rank in choice):
                 chosen = makers.chosen(dict(choice))
                 plan.add(ranks, _copies([need], chosen, source, budget, walk)[0])
@@ -174,25 +170,6 @@ class _Makers:
             for entry, blocks in ranks.get(choice.get(holders, holders[0]), ()):
                 found.add(entry, blocks)
         return found
-
-
-def _choices(
-    need: _Need, copies: Sequence[_Copy], choose: Selector
-) -> dict[tuple[tuple[tuple[int, ...], int], ...], tuple[int, ...]]:
-    """Return the choices that the selector makes, each with the target ranks that it makes it for."""
-    held = sorted({source.holders for source, _, _ in copies})
-    found: dict[tuple[tuple[tuple[int, ...], int], ...], tuple[int, ...]] = {}
-    for rank in need.ranks:
-        choice = tuple((holders, _valid(choose(holders, rank), holders, rank)) for holders in held)
-        found[choice] = (*found.get(choice, ()), rank)
-    return found
-
-
-def _valid(answer: object, holders: tuple[int, ...], rank: int) -> int:
-    if type(answer) is not int or answer not in holders:
-        said = f"rank {answer}" if type(answer) is int else type(answer).__name__
-        raise Fault("map.replica_choice", holders=named(holders), rank=rank, found=said)
-    return answer
 
 
 def _copies(

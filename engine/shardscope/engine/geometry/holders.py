@@ -13,6 +13,7 @@ from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.cells import cells
 from shardscope.engine.geometry.digits import DigitBox, address_of, chain_of
 from shardscope.engine.geometry.explicit import INDEXED, indexed_piece, settled
+from shardscope.engine.geometry.fold import fused
 from shardscope.engine.geometry.sweep import sharing
 from shardscope.engine.model.piece import IndexedPiece, Piece, RankShard, Side
 
@@ -51,7 +52,7 @@ def with_holders(shape: tuple[int, ...], groups: Sequence[Group], budget: Budget
     Raises `Fault` `map.unproven` or `map.budget`.
     """
     blocks = [
-        Block(block.shape, block.b, block.a, number)
+        fused(Block(block.shape, block.b, block.a, number))
         for number, (_, shard) in enumerate(groups)
         for block in shard.blocks
     ]
