@@ -120,21 +120,23 @@ class Stream:
 
     def _tiles(self, group: Sequence[Target]) -> Iterator[list[Tile]]:
         """Yield the tiles of each step of some targets. Shards of different sizes advance in proportion."""
-        each = max(self._grain, self._step // len(group) // self._grain * self._grain)
-        count = max(1, *(-(-one.size // each) for one in group))
+        grain = self._grain
+        each = max(grain, self._step // len(group) // grain * grain - grain)
+        count = max(-(-one.size // each) for one in group)
+        most = len(group) * (each + grain)  # a tile's ends are rounded down to the grain, each by itself
         active: list[list[Route]] = [[] for _ in group]
         position = [0] * len(group)
         for step in range(count):
-            buffer = self._buffers.pop() if self._buffers else np.empty(len(group) * each, np.uint8)
-            if len(buffer) < len(group) * each:
-                buffer = np.empty(len(group) * each, np.uint8)
+            buffer = self._buffers.pop() if self._buffers else np.empty(0, np.uint8)
+            if len(buffer) < most:
+                buffer = np.empty(most, np.uint8)
             tiles = []
             used = 0
             for number, target in enumerate(group):
                 low, high = (
                     target.size
                     if at == count
-                    else min(target.size, target.size * at // count // self._grain * self._grain)
+                    else min(target.size, target.size * at // count // grain * grain)
                     for at in (step, step + 1)
                 )
                 if low == high:
