@@ -31,6 +31,7 @@ from shardscope.engine.model.codes import (
     source,
     tracker,
     trust,
+    universal,
 )
 
 CODES: Final[dict[str, Code]] = {
@@ -57,6 +58,7 @@ CODES: Final[dict[str, Code]] = {
         claims.TABLE,
         limits.TABLE,
         maps.TABLE,
+        universal.TABLE,
         command.TABLE,
         internal.TABLE,
     )
