@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.digits import DigitBox, boxes_of, chain_of, written_out
+from shardscope.engine.geometry.digits import DigitBox, box_of, boxes_of, chain_of, written_out
 from shardscope.engine.geometry.sweep import overlapping
 from shardscope.engine.model.piece import Side
 
@@ -67,8 +67,13 @@ def boxes(
             continue
         here, there = (block.a, block.b) if side == "a" else (block.b, block.a)
         dims = tuple(zip(block.shape, here.strides, there.strides, strict=True))
+        tag = block.tag if tagged else position
+        single = box_of(here.offset, dims, there.offset, places, tag)
+        if single is not None:
+            found.append(single)
+            continue
         for offset, fitting, base in written_out(here.offset, dims, there.offset, places, budget):
-            found += boxes_of(offset, fitting, base, places, block.tag if tagged else position)
+            found += boxes_of(offset, fitting, base, places, tag)
     return found
 
 

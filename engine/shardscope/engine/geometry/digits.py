@@ -129,6 +129,29 @@ def _odd(dims: Sequence[Dim], places: Sequence[int]) -> tuple[tuple[Dim, ...], l
     return tuple(fitting), odd, why
 
 
+def box_of(offset: int, dims: Sequence[Dim], base: int, places: Sequence[int], tag: int) -> DigitBox | None:
+    """Return a block as one box, where it is one as it stands: nearly always. Null where it has to be cut."""
+    low = [0] * len(places)
+    high = [0] * len(places)
+    step = [0] * len(places)
+    for extent, stride, other in dims:
+        if extent != 1:
+            if stride not in places:
+                return None
+            level = places.index(stride)
+            if high[level]:
+                return None
+            high[level], step[level] = extent, other
+    rest = offset
+    for level in range(len(places) - 1, -1, -1):
+        digit, rest = divmod(rest, places[level])
+        end = digit + (high[level] or 1)
+        low[level], high[level] = digit, end
+        if end > digit + 1 and level + 1 < len(places) and end * places[level] > places[level + 1]:
+            return None
+    return DigitBox(tuple(low), tuple(high), base, tuple(step), tag)
+
+
 def boxes_of(
     offset: int,
     dims: Sequence[Dim],

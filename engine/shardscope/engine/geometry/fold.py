@@ -17,11 +17,10 @@ PASSES = 8
 
 def fused(block: Block) -> Block:
     """Return a block without dimensions of extent 1, the rest by falling stride of side a, runs on both sides fused."""
-    shape = block.shape
-    if len(shape) == 1 and shape[0] != 1:
+    if _is_fused(block):
         return block
     dims = sorted(
-        [dim for dim in zip(block.a.strides, block.b.strides, shape, strict=True) if dim[2] != 1],
+        [dim for dim in zip(block.a.strides, block.b.strides, block.shape, strict=True) if dim[2] != 1],
         reverse=True,
     )
     merged: list[tuple[int, int, int]] = []
@@ -36,6 +35,16 @@ def fused(block: Block) -> Block:
         Side(block.b.offset, tuple([b for _, b, _ in merged])),
         block.tag,
     )
+
+
+def _is_fused(block: Block) -> bool:
+    """Tell whether there is nothing to fuse: nearly always, since blocks are fused where they are made."""
+    before, other = 0, 0
+    for extent, a, b in zip(block.shape, block.a.strides, block.b.strides, strict=True):
+        if extent == 1 or (before and (a >= before or (a * extent == before and b * extent == other))):
+            return False
+        before, other = a, b
+    return True
 
 
 def folded(blocks: Iterable[Block]) -> list[Block]:
@@ -56,25 +65,30 @@ def _order(block: Block) -> tuple[int, int, tuple[int, ...], tuple[int, ...], in
     return (block.a.offset, block.b.offset, block.shape, block.a.strides, block.tag)
 
 
-def _join(blocks: Sequence[Block]) -> list[Block]:
+def _join(blocks: list[Block]) -> list[Block]:
     """Join blocks that continue each other along one of their own dimensions, the widest stride first."""
-    current = list(blocks)
+    current = blocks
     for place in range(max((len(block.shape) for block in current), default=0)):
         groups: dict[tuple[object, ...], list[Block]] = {}
-        for block in current:
-            if place >= len(block.shape):
-                groups.setdefault(("whole", id(block)), []).append(block)
-                continue
-            rest = block.shape[:place] + block.shape[place + 1 :]
-            groups.setdefault((block.tag, rest, block.a.strides, block.b.strides), []).append(block)
-        current = [joined for group in groups.values() for joined in _join_along(group, place)]
-    return sorted((fused(block) for block in current), key=_order)
+        for number, block in enumerate(current):
+            key: tuple[object, ...] = (number,)
+            if place < len(block.shape):
+                rest = block.shape[:place] + block.shape[place + 1 :]
+                key = (block.tag, rest, block.a.strides, block.b.strides)
+            groups.setdefault(key, []).append(block)
+        if len(groups) < len(current):
+            current = [joined for group in groups.values() for joined in _join_along(group, place)]
+    if len(current) == len(blocks):
+        return blocks
+    return sorted([fused(block) for block in current], key=_order)
 
 
 def _join_along(group: list[Block], place: int) -> list[Block]:
+    if len(group) < 2:
+        return group
     group.sort(key=_order)
     by_start = {(block.a.offset, block.b.offset): block for block in group}
-    if len(by_start) < len(group) or len(group) < 2 or place >= len(group[0].shape):
+    if len(by_start) < len(group) or place >= len(group[0].shape):
         return group
     result = []
     for block in group:
@@ -87,16 +101,20 @@ def _join_along(group: list[Block], place: int) -> list[Block]:
             after := by_start.pop((block.a.offset + extent * a, block.b.offset + extent * b), None)
         ) is not None:
             extent += after.shape[place]
-        shape = (*block.shape[:place], extent, *block.shape[place + 1 :])
-        result.append(Block(shape, block.a, block.b, block.tag))
+        if extent != block.shape[place]:
+            shape = (*block.shape[:place], extent, *block.shape[place + 1 :])
+            block = Block(shape, block.a, block.b, block.tag)  # noqa: PLW2901 - the block, grown
+        result.append(block)
     return result
 
 
-def _fold(blocks: Sequence[Block]) -> list[Block]:
+def _fold(blocks: list[Block]) -> list[Block]:
     """Fold equal blocks that stand in an arithmetic progression on both sides into one with a dimension more."""
     groups: dict[tuple[object, ...], list[Block]] = {}
     for block in blocks:
         groups.setdefault((block.tag, block.shape, block.a.strides, block.b.strides), []).append(block)
+    if len(groups) == len(blocks):
+        return blocks
     result: list[Block] = []
     for group in groups.values():
         group.sort(key=_order)

@@ -74,18 +74,22 @@ def indexed(
 
 
 def _whole(numbers: Iterable[object]) -> bool:
-    return all(type(number) is int for number in numbers)
+    for number in numbers:  # noqa: SIM110 - a plain loop: this is asked of every number of every piece
+        if type(number) is not int:
+            return False
+    return True
 
 
 def _malformed(one: Piece) -> str | None:
-    numbers = (*one.shape, one.source.offset, *one.source.strides, one.dest.offset, *one.dest.strides)
-    if not len(one.shape) == len(one.source.strides) == len(one.dest.strides):
+    shape, source, dest = one.shape, one.source, one.dest
+    if not len(shape) == len(source.strides) == len(dest.strides):
         return "it has another number of steps than of extents"
+    numbers = (*shape, *source.strides, *dest.strides, source.offset, dest.offset)
     if not _whole(numbers):
         return "a number is not a whole number"
-    if any(extent < 0 for extent in one.shape):
+    if shape and min(shape) < 0:
         return "an extent is below 0"
-    if any(abs(number) > MOST for number in numbers):
+    if max(numbers) > MOST or min(numbers) < -MOST:
         return "a number has more than 64 bits"
     return _marks(one.scale, one.holders)
 
