@@ -164,8 +164,10 @@ def _decide(
 
 def _rivals(claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims that share a file with another one."""
-    paths = [entry.path for claim in claims for entry in claim.files]
-    if len(set(paths)) == len(paths):
+    held: set[int] = set()  # entries are those of the inventory, so that their identity tells them apart
+    for claim in claims:
+        held.update(map(id, claim.files))
+    if len(held) == sum(len(claim.files) for claim in claims):
         return []
     owners: dict[bytes, list[Claim]] = {}
     for claim in claims:
@@ -197,8 +199,9 @@ def _candidates(probe: Probe, claims: Sequence[Claim], trackers: Sequence[Tracke
 
 
 def _candidate(probe: Probe, top: bytes, formats: set[str], tracker: str | None) -> Candidate:
-    sizes = [entry.size for entry in files_below(probe.inventory, top)]
-    return Candidate(top, tuple(sorted(formats)), len(sizes), sum(sizes), tracker)
+    files = files_below(probe.inventory, top)
+    size = sum(entry.identity.size for entry in files)
+    return Candidate(top, tuple(sorted(formats)), len(files), size, tracker)
 
 
 def _common_folder(folders: Sequence[bytes]) -> bytes:

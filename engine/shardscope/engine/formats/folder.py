@@ -110,13 +110,15 @@ def folder_of(inventory: Inventory, path: bytes) -> Folder:
 
 
 def files_below(inventory: Inventory, path: bytes) -> list[Entry]:
-    """Return the regular files at any depth below a folder, by path. The work follows what is below, not the inventory."""
+    """Return the regular files at any depth below a folder. The work follows what is below, not the inventory."""
     files: list[Entry] = []
     waiting = [path]
+    file, directory = Kind.FILE, Kind.DIRECTORY
     while waiting:
         for entry in inventory.by_folder.get(waiting.pop(), ()):
-            if entry.kind is Kind.FILE:
+            kind = entry.kind
+            if kind is file:
                 files.append(entry)
-            elif entry.kind is Kind.DIRECTORY:
+            elif kind is directory:
                 waiting.append(entry.path)
-    return sorted(files, key=lambda entry: entry.path)
+    return files

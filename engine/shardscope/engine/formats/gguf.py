@@ -4,7 +4,6 @@ The head is that of ggml's `docs/gguf.md`; split files are named `name-00001-of-
 files were often named `ggml-model-q4_0.bin`, so files of that suffix are known by their magic.
 """
 
-from itertools import islice
 from typing import Final
 
 from shardscope.engine.formats import hf_torch
@@ -22,7 +21,7 @@ from shardscope.engine.model.text import counted
 SUFFIX: Final = "gguf"
 _BIN: Final = "bin"
 _LOOKED: Final = 16
-"""Files named `.bin` of one folder that are looked at: GGUF under that name comes alone or in a handful."""
+"""Files named `.bin` in a folder where each is looked at: GGUF under that name comes alone or in a handful."""
 _OLDER: Final = {b"lmgg": "GGML", b"fmgg": "GGMF", b"tjgg": "GGJT", b"algg": "GGLA"}
 
 
@@ -72,11 +71,15 @@ class Gguf:
 
 
 def _disguised(probe: Probe, folder: Folder) -> list[Entry]:
-    candidates = (entry for name, entry in folder.named(_BIN).items() if not hf_torch.WEIGHTS.fullmatch(name))
+    files = folder.named(_BIN)
+    if len(files) > _LOOKED:
+        return []
     return [
         entry
-        for entry in islice(candidates, _LOOKED)
-        if (sniff := probe.sniff(entry)) is not None and sniff.nature in (Nature.GGUF, Nature.GGML)
+        for name, entry in files.items()
+        if not hf_torch.WEIGHTS.fullmatch(name)
+        and (sniff := probe.sniff(entry)) is not None
+        and sniff.nature in (Nature.GGUF, Nature.GGML)
     ]
 
 

@@ -42,7 +42,8 @@ class Orbax:
         ):
             return Alternative(self.name, f"{processes[0]}/ without the files of an OCDBT database")
         owned = tuple(_below(folder, name) for name in sorted(folder.folders))
-        files = [*folder.files.values(), *(e for path in owned for e in files_below(probe.inventory, path))]
+        below = (entry for path in owned for entry in files_below(probe.inventory, path))
+        files = [*folder.files.values(), *sorted(below, key=lambda entry: entry.path)]
         for path in (folder.path, *owned):
             if _UNFINISHED in path.rpartition(b"/")[2]:
                 probe.report("orbax.unfinished", path_text(path))
