@@ -1,10 +1,13 @@
-"""Reading headers with every check, against the reference library opening the same files and listing them.
+"""Inspection of headers with every check, against the reference library opening the same files and listing them.
 
 `python tests/benchmarks/headers.py`: 200 files of 500 tensors. The bar is 1.0x the time of the loop that opens each file with
-`safetensors.safe_open` and asks for each tensor's dtype and shape. Then the memory of a million tensors in 1,000 files, and
-time and memory of the worst headers of 100,000,000 bytes.
+`safetensors.safe_open` and asks for each tensor's dtype and shape; it is for the whole of `inspect(folder, digest="none")`. The
+parser alone is measured too, and a folder with an index, where the reference reads that as JSON and compares nothing. Then the
+memory of a million tensors in 1,000 files with an index (bar: 500 MB), and time and memory of the worst headers of
+100,000,000 bytes.
 """
 
+import json
 import resource
 import subprocess
 import sys
@@ -17,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import orjson
 from tests.parse.readers import FileReader
 
+from shardscope.engine.inspection import inspect
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.parse.safetensors import read_header
 
 FILES, TENSORS = 200, 500
@@ -85,19 +88,40 @@ def list_here(paths: list[str]) -> int:
     return count
 
 
+def write_set(folder: str, files: int, tensors: int, *, index: bool) -> list[str]:
+    """Write a sharded save into `folder` and return the paths of its shards."""
+    paths = [Path(folder) / f"model-{i:05d}-of-{files:05d}.safetensors" for i in range(1, files + 1)]
+    for i, path in enumerate(paths):
+        write_shard(path, i, tensors)
+    if index:
+        write_index(paths)
+    return list(map(str, paths))
+
+
+def write_index(paths: list[Path]) -> None:
+    """Write the index of some shards beside them."""
+    weight_map, total = {}, 0
+    for path in paths:
+        with FileReader(str(path)) as reader:
+            header = read_header(reader, Limits())
+        weight_map.update(dict.fromkeys(header.names, path.name))
+        total += header.data_end - header.data_begin
+    document = {"metadata": {"total_size": total}, "weight_map": weight_map}
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    (paths[0].parent / "model.safetensors.index.json").write_bytes(text)
+
+
+def inspect_here(folder: str) -> int:
+    """Inspect the folder and return how many tensors it holds."""
+    return inspect(folder, digest="none").descriptor.tensors.count or 0
+
+
 def catalogue(folder: str) -> None:
-    """Read every header of `folder` into one table and print how many tensors and how much memory."""
-    table = TensorTable()
-    limits = Limits()
+    """Inspect `folder` and print how many tensors it holds and how much memory that took."""
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    for path in sorted(Path(folder).iterdir()):
-        with FileReader(str(path)) as reader:
-            header = read_header(reader, limits)
-        rows = zip(header.names, header.dtypes, header.shapes, header.begins, header.ends, strict=True)
-        for name, dtype, shape, begin, end in rows:
-            table.append(path.name, name, dtype, shape, begin, end)
-    _report(f"{len(table):,} tensors in one table", start, base)
+    count = inspect_here(folder)
+    _report(f"{count:,} tensors inspected, with their index", start, base)
 
 
 def write_worst(path: str, kind: str) -> None:
@@ -168,34 +192,53 @@ WORST_KINDS = (
 )
 
 
-def main() -> None:
-    """Measure everything."""
+def ratios() -> None:
+    """Measure against the reference."""
     from tests.benchmarks.pairs import measure
 
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / f"model-{i:05d}.safetensors" for i in range(FILES)]
-        for i, path in enumerate(paths):
-            write_shard(path, i, TENSORS)
-        names = [str(path) for path in paths]
-        assert list_here(names) == list_with_reference(names) == FILES * TENSORS
+        names = write_set(folder, FILES, TENSORS, index=False)
+        assert inspect_here(folder) == list_here(names) == list_with_reference(names) == FILES * TENSORS
         measure(
             f"headers of {FILES} files x {TENSORS} tensors",
             lambda: list_with_reference(names),
             lambda: list_here(names),
+        )
+        measure(
+            f"inspection of {FILES} files x {TENSORS} tensors",
+            lambda: list_with_reference(names),
+            lambda: inspect_here(folder),
+            pairs=25,
             bar=1.0,
         )
+        write_index([Path(name) for name in names])
+        index = Path(folder) / "model.safetensors.index.json"
+        measure(
+            "the same with an index",
+            lambda: (json.loads(index.read_bytes()), list_with_reference(names)),
+            lambda: inspect_here(folder),
+            pairs=25,
+        )
+
+
+def main() -> None:
+    """Measure everything, each in a process of its own: a peak of memory is inherited."""
+    subprocess.run([sys.executable, __file__, "--ratios"], check=True)
     with tempfile.TemporaryDirectory() as folder:
-        for i in range(1_000):
-            write_shard(Path(folder) / f"{i:04d}", i, 1_000)
+        subprocess.run([sys.executable, __file__, "--set", folder], check=True)
         subprocess.run([sys.executable, __file__, "--catalogue", folder], check=True)
     with tempfile.NamedTemporaryFile() as file:
-        for kind in WORST_KINDS:  # written and read in processes of their own: a peak is inherited
+        for kind in WORST_KINDS:
             subprocess.run([sys.executable, __file__, "--write", file.name, kind], check=True)
             subprocess.run([sys.executable, __file__, "--one", file.name, kind], check=True)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
+        case ["--ratios"]:
+            ratios()
+        case ["--set", folder]:
+            write_set(folder, 1_000, 1_000, index=True)
         case ["--catalogue", folder]:
             catalogue(folder)
         case ["--write", path, kind]:

@@ -69,13 +69,15 @@ def test_a_header_comes_out_in_columns_in_the_order_of_the_data() -> None:
         data_begin=base,
         data_end=base + 7,
         names=["a", "b", "c"],
-        dtypes=["F32", "U8", "F32"],
-        shapes=[(), (3,), (0, 5)],
-        begins=[base, base + 4, base + 7],
+        kinds=[("U8", (3,)), ("F32", ()), ("F32", (0, 5))],
+        kind_of=[1, 0, 2],
         ends=[base + 4, base + 7, base + 7],
         metadata={"format": "pt"},
         notes=found.notes,
     )
+    assert found.dtypes == ["F32", "U8", "F32"]
+    assert found.shapes == [(), (3,), (0, 5)]
+    assert found.begins == [base, base + 4, base + 7]
 
 
 def test_nothing_but_the_length_and_the_header_is_read() -> None:  # R029 R030

@@ -1,8 +1,5 @@
 """Put the descriptor together from what the rooms found."""
 
-import heapq
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -24,7 +21,6 @@ from shardscope.engine.model.descriptor import (
     PlaneState,
     ProducerFact,
     Source,
-    TensorsOverview,
     Tool,
     Trust,
 )
@@ -33,9 +29,10 @@ from shardscope.engine.model.format_names import RECOGNISED_ONLY
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
-from shardscope.engine.model.tensors import DTYPES, DTypeShare, TensorTable
+from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import counted, display_name, exact_text, path_text
 from shardscope.engine.model.topology import Topology
+from shardscope.engine.overview import overview
 from shardscope.engine.resources import resources_of
 from shardscope.engine.version import __version__
 
@@ -53,7 +50,6 @@ _OPAQUE_SUFFIXES: Final = (
     ".joblib",
 )
 _NOT_HASHED: Final = Digest(None, "not a regular file")
-_LARGEST: Final = 5
 
 
 def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
@@ -84,7 +80,7 @@ def descriptor(
     classification = _classification(verdict, status, facts)
     producer = _unique(fact for _, found in facts for fact in found.producer)
     state = _state(facts)
-    overview = _tensors(tensors, headers_read, len(opaque))
+    figures = overview(tensors, headers_read, len(opaque))
     trust = _trust(inventory, facts, opaque)
     resolution = resolve(classification, producer, (*(row.capability for row in REGISTRY), *capabilities))
     blockers = ordered([*blockers, *resolution.blockers])
@@ -102,11 +98,11 @@ def descriptor(
         producer=producer,
         topology=_topology(facts),
         state_scope=state,
-        tensors=overview,
+        tensors=figures,
         trust=trust,
         resources=resources_of(inventory, facts, tensors, blockers),
         adapter=resolution.match,
-        workflow=workflow_of(classification, state, overview, trust, resolution.match, blockers),
+        workflow=workflow_of(classification, state, figures, trust, resolution.match, blockers),
         blockers=blockers,
     )
 
@@ -202,55 +198,6 @@ def _state(facts: Described) -> StateScope:
         return min(parts, key=lambda item: order.index(item.presence))
 
     return StateScope(**{part: strongest(part) for part in StateScope.__struct_fields__})
-
-
-def _tensors(table: TensorTable, headers_read: int, opaque: int) -> TensorsOverview:
-    if not headers_read and not len(table):
-        return TensorsOverview(
-            count=None if opaque else 0, elements=None, logical_bytes=None, files_opaque=opaque
-        )
-    sizes = table.sizes()
-    shapes = [math.prod(shape) for shape in table.shapes]
-    names = table.dtypes
-    counts: Counter[int] = Counter()
-    elements: Counter[int] = Counter()
-    for (dtype, shape), count in Counter(
-        zip(table.column("dtype"), table.column("shape"), strict=True)
-    ).items():
-        counts[dtype] += count
-        elements[dtype] += count * shapes[shape]
-    size_of: Counter[int] = Counter()
-    unknown = {number for number, name in enumerate(names) if name not in DTYPES}
-    for number, name in enumerate(names):
-        if number not in unknown:
-            size_of[number] = elements[number] * DTYPES[name].bits // 8
-    if unknown:
-        for number, size in zip(table.column("dtype"), sizes, strict=True):
-            if number in unknown:
-                size_of[number] += size
-    shares = [
-        DTypeShare(names[n], counts[n], None if n in unknown else elements[n], size_of[n]) for n in counts
-    ]
-    return TensorsOverview(
-        count=len(table),
-        elements=None if unknown else sum(elements.values()),
-        logical_bytes=sum(sizes),
-        dtypes=tuple(sorted(shares, key=lambda share: (-share.bytes, share.dtype))),
-        largest=tuple(table[row] for row in _largest_rows(sizes)),
-        files_examined=headers_read,
-        files_opaque=opaque,
-    )
-
-
-def _largest_rows(sizes: list[int]) -> list[int]:
-    """Return the rows of the largest tensors, the earlier first among equals (a model has thousands of equals)."""
-    rows: list[int] = []
-    for size in heapq.nlargest(_LARGEST, set(sizes)):
-        row = -1
-        for _ in range(min(sizes.count(size), _LARGEST - len(rows))):
-            row = sizes.index(size, row + 1)
-            rows.append(row)
-    return rows
 
 
 def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:

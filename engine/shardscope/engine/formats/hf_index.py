@@ -83,8 +83,8 @@ def _total_size(probe: Probe, entry: Entry, metadata: Any) -> int | None:
 
 def _followed(probe: Probe, entry: Entry, weight_map: dict[str, Any]) -> dict[str, str]:
     """Return the entries whose file may be looked up; say once for each bad value what is wrong with it."""
-    wrong_type = [(name, value) for name, value in weight_map.items() if not isinstance(value, str)]
-    if wrong_type:
+    if set(map(type, weight_map.values())) - {str}:
+        wrong_type = [(name, value) for name, value in weight_map.items() if not isinstance(value, str)]
         name, value = wrong_type[0]
         probe.report("index.value_type", entry, count=len(wrong_type), tensor=name, found=json_word(value))
         weight_map = {name: value for name, value in weight_map.items() if isinstance(value, str)}
@@ -180,14 +180,14 @@ class CrossCheck:
                 self._probe.report("index.shard_unlisted", self._index.entry, target=entry.text)
                 return False
             target = entry.name
-        here = [name for name in names if weight_map.get(name) == target]
-        if len(here) == len(names) == self._counts.get(target, 0):
+        if list(map(weight_map.get, names)).count(target) == len(names) == self._counts.get(target, 0):
             return True
-        self._differences(entry, target, names, here)
+        self._differences(entry, target, names)
         return False
 
-    def _differences(self, entry: Entry, target: str, names: list[str], here: list[str]) -> None:
+    def _differences(self, entry: Entry, target: str, names: list[str]) -> None:
         weight_map = self._index.weight_map
+        here = [name for name in names if weight_map.get(name) == target]
         expected = self._counts.get(target, 0)
         unlisted = [name for name in names if name not in weight_map]
         elsewhere = [name for name in names if name in weight_map and weight_map[name] != target]

@@ -76,10 +76,12 @@ def check(probe: Probe, entry: Entry) -> None:
         probe.note(finding, entry)
 
 
-def check_metadata(probe: Probe, entry: Entry, metadata: dict[str, str]) -> None:
-    """Report secrets in the free-form metadata of a safetensors header."""
-    for finding in config_parser.check_json(dict(metadata)):
+def check_metadata(probe: Probe, entry: Entry, metadata: dict[str, str]) -> bool:
+    """Report secrets in the free-form metadata of a safetensors header; tell whether there was nothing to report."""
+    findings = config_parser.check_json(dict(metadata))
+    for finding in findings:
         probe.note(finding, entry)
+    return not findings
 
 
 def describe(probe: Probe, folder: Folder) -> ConfigReading:

@@ -74,6 +74,7 @@ def _read_set(probe: Probe, found: WeightSet, index: Index | None) -> SetReading
         {e.path: e for e in (*found.files, *(check.files if check else ()))}.values(), key=lambda e: e.path
     )
     first_row = len(probe.tensors)
+    harmless: dict[str, str] = {}
     for done, entry in enumerate(files):
         probe.checkpoint("headers", done, len(files), entry)
         header = probe.header(entry)
@@ -91,7 +92,8 @@ def _read_set(probe: Probe, found: WeightSet, index: Index | None) -> SetReading
             reading.agrees = check.compare(entry, header) and reading.agrees
         if not reading.producer:
             reading.producer += model_config.producer_of(entry, header.metadata)
-        model_config.check_metadata(probe, entry, header.metadata)
+        if header.metadata != harmless and model_config.check_metadata(probe, entry, header.metadata):
+            harmless = header.metadata  # a writer repeats it in every file
         probe.catalogue(entry, header)
     if len(reading.files) > 1 and not (reading.indexed and reading.agrees):
         reading.agrees = not _report_duplicates(probe, first_row) and reading.agrees

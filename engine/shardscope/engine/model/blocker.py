@@ -8,7 +8,7 @@ work cannot go on. Sentences are templates over typed parameters, so that a repo
 import string
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -120,39 +120,45 @@ def human_bytes(count: int) -> str:
     return f"{humanize.naturalsize(count, binary=True)} ({count:,} bytes)"
 
 
-class _Template(string.Formatter):
-    """Render `{parameter:kind}`; an unknown kind or a missing parameter is our own error and raises."""
+def _in_words(value: Param, kind: str) -> str:
+    """Return a parameter as its kind asks for; an unknown kind is our own error and raises."""
+    if value is None:
+        return "unknown"
+    kind, _, noun = kind.partition(" ")
+    match kind:
+        case "bytes":
+            return human_bytes(int(value))
+        case "count":
+            return counted(int(value), noun) if noun else f"{int(value):,}"
+        case "path" | "name":
+            return shown(str(value), 160)
+        case "text":
+            return shown(str(value), 80, possible=True)
+        case "word":
+            return str(value)
+    raise ValueError(f"unknown kind of parameter: {kind!r}")
 
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if value is None:
-            return "unknown"
-        kind, _, noun = format_spec.partition(" ")
-        match kind:
-            case "bytes":
-                return human_bytes(int(value))
-            case "count":
-                return counted(int(value), noun) if noun else f"{int(value):,}"
-            case "path" | "name":
-                return shown(str(value), 160)
-            case "text":
-                return shown(str(value), 80, possible=True)
-            case "word":
-                return str(value)
-        raise ValueError(f"unknown kind of parameter: {format_spec!r}")
+
+@lru_cache(1024)
+def _pieces(template: str) -> tuple[tuple[str, str | None, str], ...]:
+    """Take a template apart, once for a code and not for each of its blockers: text, then the parameter and its kind."""
+    return tuple((text, name, kind or "") for text, name, kind, _ in string.Formatter().parse(template))
 
 
 def render(template: str, params: Mapping[str, Param]) -> str:
-    """Return a sentence of the table of codes with its parameters in place, neutralised and without secrets."""
-    return _Template().vformat(template, (), params)
+    """Return a sentence of the table of codes with its parameters in place, neutralised and without secrets.
+
+    Raises `KeyError` where a parameter is missing.
+    """
+    return "".join(
+        text if name is None else text + _in_words(params[name], kind)
+        for text, name, kind in _pieces(template)
+    )
 
 
 def parameter_kinds(template: str) -> dict[str, str]:
     """Return the parameters of a template and the kind of each."""
-    return {
-        name: (kind or "").partition(" ")[0]
-        for _, name, kind, _ in string.Formatter().parse(template)
-        if name
-    }
+    return {name: kind.partition(" ")[0] for _, name, kind in _pieces(template) if name}
 
 
 def _plain(value: Param, kind: str) -> Param:

@@ -5,6 +5,7 @@ be read but something about it deserves a word.
 """
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -66,7 +67,7 @@ class JsonDocument(Struct, frozen=True):
     notes: tuple[Finding, ...] = ()
 
 
-class SafetensorsHeader(Struct, frozen=True):
+class SafetensorsHeader(Struct, frozen=True, dict=True):
     """A safetensors header in columns, in file order of the data. Offsets are absolute in the file."""
 
     header_bytes: int
@@ -75,12 +76,31 @@ class SafetensorsHeader(Struct, frozen=True):
     """Where the data buffer starts in the file."""
     data_end: int
     names: list[str]
-    dtypes: list[str]
-    shapes: list[tuple[int, ...]]
-    begins: list[int]
+    kinds: list[tuple[str, tuple[int, ...]]]
+    """The distinct pairs of dtype and shape: a model repeats few of them."""
+    kind_of: list[int]
+    """For each tensor its place in `kinds`."""
     ends: list[int]
+    """Where each tensor ends, and the next one begins."""
     metadata: dict[str, str]
     notes: tuple[Finding, ...] = ()
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """Where each tensor begins: where the one before it ends."""
+        return [self.data_begin, *self.ends[:-1]] if self.ends else []
+
+    @cached_property
+    def dtypes(self) -> list[str]:
+        """The dtype of each tensor."""
+        dtypes = [dtype for dtype, _ in self.kinds]
+        return list(map(dtypes.__getitem__, self.kind_of))
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each tensor."""
+        shapes = [shape for _, shape in self.kinds]
+        return list(map(shapes.__getitem__, self.kind_of))
 
 
 class ZipEntry(Struct, frozen=True, gc=False):

@@ -6,6 +6,7 @@ catalogue that the engine fills and every screen reads; `TensorSpec` is one row 
 
 from array import array
 from collections.abc import Iterator, Sequence
+from math import prod
 from operator import sub
 from typing import Final
 
@@ -76,12 +77,14 @@ class TensorTable(Sequence[TensorSpec]):
     Names, one reference each; dtypes, shapes and files are stored once and referred to by number.
     """
 
-    __slots__ = ("_begin", "_dtype", "_dtypes", "_end", "_file", "_files", "_shape", "_shapes", "names")
+    __slots__ = ("_begin", "_dtype", "_dtypes", "_end", "_file", "_files", "_shape", "_shapes", "names", "regular")
 
     def __init__(self) -> None:
         self.names: list[str] = []
         """The exact names, in order of appearance."""
-        self._dtype = array("H")
+        self.regular = True
+        """Every tensor has the bytes that its dtype and shape ask for: figures of a kind are figures of its tensors."""
+        self._dtype = array("I")
         self._shape = array("L")
         self._file = array("L")
         self._begin = array("Q")
@@ -92,6 +95,8 @@ class TensorTable(Sequence[TensorSpec]):
 
     def append(self, file: str, name: str, dtype: str, shape: tuple[int, ...], begin: int, end: int) -> None:
         """Add one tensor of `file` at the absolute bytes `begin` to `end`."""
+        known = DTYPES.get(dtype)
+        self.regular &= known is not None and prod(shape) * known.bits == 8 * (end - begin)
         self.names.append(name)
         self._dtype.append(self._dtypes.setdefault(dtype, len(self._dtypes)))
         self._shape.append(self._shapes.setdefault(shape, len(self._shapes)))
@@ -102,16 +107,26 @@ class TensorTable(Sequence[TensorSpec]):
     def extend(self, file: str, header: SafetensorsHeader) -> None:
         """Add every tensor of one header of `file`."""
         number = self._files.setdefault(file, len(self._files))
-        for dtype in sorted(set(header.dtypes)):
-            self._dtypes.setdefault(dtype, len(self._dtypes))
-        for shape in sorted(set(header.shapes)):
-            self._shapes.setdefault(shape, len(self._shapes))
-        self.names.extend(header.names)
-        self._dtype.extend(map(self._dtypes.__getitem__, header.dtypes))
-        self._shape.extend(map(self._shapes.__getitem__, header.shapes))
-        self._file.extend(array("L", [number]) * len(header.names))
-        self._begin.extend(header.begins)
-        self._end.extend(header.ends)
+        count = len(header.names)
+        if not count:
+            return
+        dtypes = [self._dtypes.setdefault(dtype, len(self._dtypes)) for dtype, _ in header.kinds]
+        shapes = [self._shapes.setdefault(shape, len(self._shapes)) for _, shape in header.kinds]
+        self.regular &= all(dtype in DTYPES for dtype, _ in header.kinds)
+        self.names.extend(header.names)  # whole arrays: extending by an iterator takes twice the time
+        self._file.extend(array("L", [number]) * count)
+        if len(set(dtypes)) == 1:
+            self._dtype.extend(array("I", dtypes[:1]) * count)
+        else:
+            self._dtype.extend(array("I", list(map(dtypes.__getitem__, header.kind_of))))
+        if shapes == list(range(len(shapes))):  # the files of a model begin alike
+            self._shape.extend(array("L", header.kind_of))
+        else:
+            self._shape.extend(array("L", list(map(shapes.__getitem__, header.kind_of))))
+        ends = array("Q", header.ends)
+        self._begin.append(header.data_begin)
+        self._begin.extend(ends[:-1])
+        self._end.extend(ends)
 
     def __len__(self) -> int:
         return len(self.names)

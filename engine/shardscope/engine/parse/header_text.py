@@ -6,6 +6,8 @@ It costs four times the typed reading of `parse/safetensors.py` and runs only wh
 import json
 import math
 import re
+from collections import defaultdict
+from itertools import count
 from typing import Any, Final
 
 from msgspec import Struct
@@ -36,8 +38,20 @@ class Columns(Struct):
     shapes: list[tuple[int, ...]] = []
     begins: list[int] = []
     ends: list[int] = []
+    kinds: list[tuple[str, tuple[int, ...]]] = []
+    kind_of: list[int] = []
+    """The distinct dtypes with shapes, and for each tensor which of them it has: see `number_kinds`."""
     metadata: dict[str, str] = {}
     notes: list[Finding] = []
+
+
+def number_kinds(columns: Columns) -> None:
+    """Number the distinct pairs of dtype and shape, of which a checkpoint has few: what follows then asks each pair once."""
+    alike = len(set(columns.dtypes)) <= 1
+    keys = columns.shapes if alike else zip(columns.dtypes, columns.shapes, strict=True)
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    columns.kind_of = list(map(numbers.__getitem__, keys))
+    columns.kinds = [(columns.dtypes[0], shape) for shape in numbers] if alike else list(numbers)
 
 
 class _Object(list[tuple[str, Any]]):
@@ -79,6 +93,7 @@ def read_text(raw: bytes, limits: Limits) -> Columns:
         seen.add(name)
     if extra:
         columns.notes.append(Finding("header.field_extra", {"count": extra}))
+    number_kinds(columns)
     return columns
 
 

@@ -5,6 +5,7 @@ Findings carry counts and never a name, so that a message repeats nothing of the
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from shardscope.engine.model.blocker import Finding
@@ -34,6 +35,7 @@ _RESERVED: Final = frozenset(
 )
 _RESERVED_BYTES: Final = frozenset(word.encode() for word in _RESERVED)
 _LEVELS: Final = 64
+_FEW: Final = 256
 
 
 def note_names(names: list[str]) -> list[Finding]:
@@ -44,8 +46,10 @@ def note_names(names: list[str]) -> list[Finding]:
     cleared by them, and only others are looked at name by name.
     """
     joined = "\n".join(names)
-    patterns = set(joined.encode().translate(_DIGITS).split(b"\n"))
-    if joined.count("\n") == max(len(names) - 1, 0) and _are_ordinary(patterns):
+    lines = joined.encode().translate(_DIGITS).split(b"\n")
+    patterns = frozenset(lines)
+    ordinary = _few_are_ordinary if len(patterns) <= _FEW else _are_ordinary
+    if len(lines) == max(len(names), 1) and ordinary(patterns):
         return []
     counts = {
         "confusable": _confusable(names),
@@ -64,7 +68,7 @@ def _note(kind: str, count: int) -> Finding:
     )
 
 
-def _are_ordinary(patterns: set[bytes]) -> bool:
+def _are_ordinary(patterns: frozenset[bytes]) -> bool:
     text = b"\n".join(patterns)
     framed = b"\n%b\n" % text
     return (
@@ -74,6 +78,10 @@ def _are_ordinary(patterns: set[bytes]) -> bool:
         and patterns.isdisjoint(_RESERVED_BYTES)
         and len(set(text.lower().split(b"\n"))) == len(patterns)
     )
+
+
+_few_are_ordinary: Final = lru_cache(64)(_are_ordinary)
+"""The files of a checkpoint have the same few patterns."""
 
 
 def _confusable(names: list[str]) -> int:

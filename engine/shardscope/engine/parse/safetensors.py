@@ -10,6 +10,7 @@ Both end in the same columns and the same checks (`tiling`).
 """
 
 import re
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -20,7 +21,7 @@ from shardscope.engine.model.facts import SafetensorsHeader
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Reader
 from shardscope.engine.model.text import UNSAFE
-from shardscope.engine.parse.header_text import Columns, is_white, read_text
+from shardscope.engine.parse.header_text import Columns, is_white, number_kinds, read_text
 from shardscope.engine.parse.json import without_escapes
 from shardscope.engine.parse.names import note_names
 from shardscope.engine.parse.tiling import tile
@@ -53,6 +54,8 @@ class _WithMetadata(Struct):
 
 _ENTRIES: Final = msgspec.json.Decoder(dict[str, _Entry])
 _METADATA: Final = msgspec.json.Decoder(_WithMetadata)
+_STRINGS: Final = msgspec.json.Decoder(dict[str, str])
+_METADATA_FIRST: Final = b'{"__metadata__":'
 _SPACES: Final = re.compile(rb" *+")
 _NEGATIVE: Final = re.compile(rb"[\[,][ \t\r\n]*+-")
 
@@ -86,15 +89,14 @@ def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
     notes += _metadata_notes(columns.metadata)
     if data_begin % 8:
         notes.append(Finding("header.unaligned", {"offset": data_begin}))
-    ends = [data_begin + end for end in columns.ends]
+    ends = list(map(data_begin.__add__, columns.ends))
     return SafetensorsHeader(
         header_bytes=length,
         data_begin=data_begin,
         data_end=ends[-1] if ends else data_begin,
         names=columns.names,
-        dtypes=columns.dtypes,
-        shapes=columns.shapes,
-        begins=[data_begin, *ends[:-1]] if ends else [],  # they tile
+        kinds=columns.kinds,
+        kind_of=columns.kind_of,
         ends=ends,
         metadata=columns.metadata,
         notes=tuple(notes),
@@ -128,7 +130,7 @@ def _typed(raw: bytes, limits: Limits) -> Columns | None:
     try:
         entries = _ENTRIES.decode(raw)
         if entries.pop("__metadata__", None) is not None:
-            metadata = _METADATA.decode(raw).metadata
+            metadata = _metadata(raw)
             quotes = 2 + 4 * len(metadata)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
@@ -145,8 +147,22 @@ def _typed(raw: bytes, limits: Limits) -> Columns | None:
         ends=[end for _, end in offsets],
         metadata=metadata,
     )
-    incomplete = "" in columns.dtypes or (-1,) in columns.shapes or -1 in columns.begins
-    return None if incomplete else columns
+    number_kinds(columns)
+    lacking = any(dtype == "" or shape == (-1,) for dtype, shape in columns.kinds) or -1 in columns.begins
+    return None if lacking else columns
+
+
+def _metadata(raw: bytes) -> dict[str, str]:
+    """Return the metadata of a header that is known to be JSON; raises `msgspec.DecodeError` where they are no strings.
+
+    Writers put it first. What stands between its key and the next closing brace is then all of it, if it is an object
+    at all, and the rest need not be read again.
+    """
+    end = raw.find(b"}", 0, _LARGE) + 1
+    if end and raw.startswith(_METADATA_FIRST):
+        with suppress(msgspec.DecodeError):
+            return _STRINGS.decode(raw[len(_METADATA_FIRST) : end])
+    return _METADATA.decode(raw).metadata
 
 
 def _metadata_notes(metadata: dict[str, str]) -> list[Finding]:

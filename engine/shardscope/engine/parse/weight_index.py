@@ -50,10 +50,9 @@ def _typed(data: bytes, limits: Limits) -> JsonDocument | None:
     if without_escapes(data).count(b'"') != quotes:
         return None
     document = parse_json(metadata, limits)
-    files: dict[str, str] = {}
-    weight_map = index.weight_map
-    for name, file in weight_map.items():  # a file's name a thousand times over is one string
-        weight_map[name] = files.setdefault(file, file)
+    files: dict[str, str] = {}  # a file's name a thousand times over is one string
+    named_files = index.weight_map.values()
+    weight_map = dict(zip(index.weight_map, map(files.setdefault, named_files, named_files), strict=True))
     value: dict[str, Any] = {"weight_map": weight_map}
     if named == 4:
         value["metadata"] = document.value
