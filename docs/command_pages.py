@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from shardscope.app.cli.command import Helped
-from shardscope.app.cli.root import COMMANDS, shardscope
+from shardscope.app.cli.root import shardscope
 from shardscope.engine.model.exits import MEANINGS, precedence
 from shardscope.engine.version import __version__
 
@@ -24,14 +24,21 @@ ENVIRONMENT = (
 
 
 def tree() -> Iterator[tuple[Helped, click.Context]]:
-    """Yield `shardscope` and its commands, each with a context of its own."""
-    root = click.Context(shardscope, info_name=NAME)
-    yield shardscope, root
-    for name in COMMANDS:
-        command = shardscope.get_command(root, name)
-        if not isinstance(command, Helped):
-            raise TypeError(name)
-        yield command, click.Context(command, info_name=name, parent=root)
+    """Yield `shardscope` and its commands, and theirs, each with a context of its own."""
+    yield from below(shardscope, click.Context(shardscope, info_name=NAME))
+
+
+def below(command: click.Command, context: click.Context) -> Iterator[tuple[Helped, click.Context]]:
+    """Yield a command and what is below it."""
+    if not isinstance(command, Helped):
+        raise TypeError(command.name)
+    yield command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is None:
+                raise TypeError(name)
+            yield from below(inner, click.Context(inner, info_name=name, parent=context))
 
 
 def options(command: Helped, context: click.Context) -> list[tuple[str, str]]:

@@ -7,21 +7,56 @@ else and `shardscope --version` starts in the time of an interpreter.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shardscope.engine.applying import Applied, assemble_files, reshard_files, slice_file
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
+    from shardscope.engine.geometry.check import check
+    from shardscope.engine.geometry.compare import first_difference
+    from shardscope.engine.geometry.compose import compose, invert
+    from shardscope.engine.geometry.explain import explain
+    from shardscope.engine.geometry.lower import lower
+    from shardscope.engine.geometry.picture import picture, shard_picture
+    from shardscope.engine.geometry.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.previewing import Preview, preview
+    from shardscope.engine.shardmaps import (
+        ShardMaps,
+        read_deepspeed,
+        read_shapes,
+        read_shard_map,
+        to_deepspeed,
+        translate_deepspeed,
+    )
 
 __all__ = [
+    "Applied",
     "Inspection",
+    "Planner",
     "Preview",
+    "ShardMaps",
+    "assemble_files",
+    "check",
+    "compose",
+    "explain",
+    "first_difference",
     "glossary",
     "inspect",
+    "invert",
+    "lower",
+    "picture",
     "preview",
     "read_capability",
+    "read_deepspeed",
+    "read_shapes",
+    "read_shard_map",
+    "reshard_files",
+    "shard_picture",
+    "slice_file",
     "sources",
     "support_matrix",
+    "to_deepspeed",
+    "translate_deepspeed",
     "validate",
     "with_digests",
 ]
@@ -47,6 +82,52 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine.capabilities.validation import validate
 
             return validate
+        case (
+            "check"
+            | "compose"
+            | "explain"
+            | "first_difference"
+            | "invert"
+            | "lower"
+            | "picture"
+            | "shard_picture"
+        ):
+            return _geometry(name)
+        case "Applied" | "assemble_files" | "reshard_files" | "slice_file":
+            from shardscope.engine import applying
+
+            return getattr(applying, name)
+        case "Planner":
+            from shardscope.engine.geometry.planning import Planner
+
+            return Planner
+        case (
+            "ShardMaps"
+            | "read_deepspeed"
+            | "read_shapes"
+            | "read_shard_map"
+            | "to_deepspeed"
+            | "translate_deepspeed"
+        ):
+            from shardscope.engine import shardmaps
+
+            return getattr(shardmaps, name)
     from shardscope.engine import inspection
 
     return getattr(inspection, name)
+
+
+def _geometry(name: str) -> Any:
+    """Return what works on maps alone: no file and no array."""
+    from shardscope.engine.geometry import check, compare, compose, explain, lower, picture
+
+    return {
+        "check": check.check,
+        "compose": compose.compose,
+        "explain": explain.explain,
+        "first_difference": compare.first_difference,
+        "invert": compose.invert,
+        "lower": lower.lower,
+        "picture": picture.picture,
+        "shard_picture": picture.shard_picture,
+    }[name]

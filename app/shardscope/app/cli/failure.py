@@ -54,7 +54,9 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
             return code
     for frame in way:
         out.narrate(f"  {frame}")
-    out.narrate(f"shardscope: {failure.message}")
+    about = failure.subject if failure.params.get("file") != failure.subject else None
+    named = "" if about is None or about in failure.message else f"{about}: "
+    out.narrate(f"shardscope: {named}{failure.message}")
     if code is not ExitCode.CANCELLED:
         out.narrate(f"{failure.remedy} [{failure.code}]")
     return code
@@ -71,7 +73,7 @@ def frames(error: BaseException) -> list[str]:
 
 
 def _subject(finding: Finding) -> str | None:
-    named = finding.params.get("file") or finding.params.get("path")
+    named = next((value for name in ("tensor", "file", "path") if (value := finding.params.get(name))), None)
     return None if named is None else str(named)
 
 

@@ -17,6 +17,7 @@ COMMANDS = (
     "inspect",
     "tensors",
     "explain",
+    "map",
     "matrix",
     "glossary",
     "schema",
@@ -44,6 +45,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.tensors import tensors as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
+            case "map":
+                from shardscope.app.cli.map import map_ as command
             case "matrix":
                 from shardscope.app.cli.matrix import matrix as command
             case "glossary":

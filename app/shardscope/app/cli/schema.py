@@ -66,4 +66,5 @@ def schema(session: Session, name: str | None, as_json: bool) -> None:
     elif as_json:
         session.out.write(f"{json.dumps({'schema': SCHEMAS, 'schemas': NAMES}, indent=2)}\n".encode())
     else:
-        session.out.write_text("".join(f"{short(name):<12}{name}\n" for name in NAMES))
+        width = max(len(short(name)) for name in NAMES) + 2
+        session.out.write_text("".join(f"{short(name):<{width}}{name}\n" for name in NAMES))

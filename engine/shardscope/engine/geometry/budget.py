@@ -10,6 +10,8 @@ class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
 
     axes: int = 8
     """Dimensions of a tensor, and axes of a mesh."""
+    ranks: int = 65_536
+    """Ranks of a mesh."""
     pieces: int = 65_536
     """Pieces of one map, all ranks together."""
     pair_checks: int = 4_194_304
@@ -22,8 +24,10 @@ class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
     """Visits of boxes while coverage is counted."""
     plan_bytes: int = 64 << 20
     """Bytes of one transfer plan as JSON, without its indexed segments."""
-    explicit_bytes: int = 8 << 20
-    """Bytes of the index arrays of `Explicit` nodes and of elements that are walked because of them, eight for each."""
+    explicit_bytes: int = 4 << 20
+    """Bytes of the index arrays of `Explicit` nodes and of elements that are walked because of them, eight for each.
+    Planning with one costs some 50 microseconds and a kilobyte of memory.
+    """
 
 
 DEFAULT = Budgets()
@@ -52,6 +56,16 @@ class Budget:
         limit: int = getattr(self.limits, what)
         if total > limit + self._walked * _WALKING.get(what, 0):
             raise Fault("map.budget", budget=what, limit=limit, found=total)
+
+    def bound(self, what: str, found: int) -> None:
+        """Hold a size against its limit; nothing is used up.
+
+        Raises `Fault` `map.budget` where it is larger.
+        """
+        self.spent[what] = max(self.spent.get(what, 0), found)
+        limit: int = getattr(self.limits, what)
+        if found > limit:
+            raise Fault("map.budget", budget=what, limit=limit, found=found)
 
     def index(self, entries: int) -> None:
         """Take the bytes of `entries` indices of an `Explicit` node.

@@ -18,9 +18,12 @@ def lower(tensor: TensorMap, mesh: DeviceMesh, budget: Budget | None = None) -> 
     Raises `Fault`: `map.invalid`, `map.unproven`, `map.budget`.
     """
     budget = budget or Budget()
-    budget.spend("axes", max(len(tensor.shape), len(mesh.axes)))
+    budget.bound("axes", max(len(tensor.shape), len(mesh.axes)))
+    budget.bound("ranks", math.prod(axis.size for axis in mesh.axes))
     used = axes_of(tensor.map)
     sizes = {axis.name: axis.size for axis in mesh.axes}
+    if len(sizes) != len(mesh.axes):
+        raise Fault("map.invalid", place="mesh", reason="two axes have one name")
     for name in used:
         if name not in sizes:
             raise Fault("map.invalid", place="map", reason=f"the mesh has no axis {name}")

@@ -13,7 +13,16 @@ from shardscope.engine.model.blocker import Blocker, Code, Param
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.glossary import Glossary
+from shardscope.engine.model.lowered import LoweredDocument
+from shardscope.engine.model.mapdocuments import (
+    MapAppliedDocument,
+    MapCheckDocument,
+    MapDifferenceDocument,
+    MapExplanationDocument,
+    TransferDocument,
+)
 from shardscope.engine.model.matrix import SupportMatrix
+from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.tensors import TensorSpec
 
@@ -94,6 +103,13 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.GLOSSARY: Glossary,
     schemas.SOURCES: SourceRegister,
     schemas.VALIDATION: ValidationDocument,
+    schemas.SHARD_MAP: ShardMapDocument,
+    schemas.LOWERED: LoweredDocument,
+    schemas.MAP_CHECK: MapCheckDocument,
+    schemas.MAP_EXPLANATION: MapExplanationDocument,
+    schemas.TRANSFER: TransferDocument,
+    schemas.MAP_DIFFERENCE: MapDifferenceDocument,
+    schemas.MAP_APPLIED: MapAppliedDocument,
 }
 """The struct of each document, by its schema name."""
 
@@ -106,8 +122,9 @@ def json_schema(name: str) -> dict[str, Any]:
     for definition in definitions.values():
         if "properties" in definition:
             definition["additionalProperties"] = False
-            # A struct's default serves whoever decodes it; the encoder always writes the field.
-            definition["required"] = list(definition["properties"])
+            if name not in schemas.AUTHORED:
+                # A struct's default serves whoever decodes it; the encoder always writes the field.
+                definition["required"] = list(definition["properties"])
     root = definitions[DOCUMENTS[name].__name__]
     root["properties"]["schema"] = {"const": name}
     return {

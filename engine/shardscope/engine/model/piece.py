@@ -14,7 +14,7 @@ ONE: Final = (1, 1)
 """The scale of nearly every piece, as a fraction."""
 
 
-class Side(Struct, frozen=True):
+class Side(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a block lies in one address space of elements."""
 
     offset: int
@@ -25,7 +25,7 @@ class Side(Struct, frozen=True):
         return Side(self.offset + by, self.strides)
 
 
-class Piece(Struct, frozen=True):
+class Piece(Struct, frozen=True, forbid_unknown_fields=True):
     """One block: `shard[dest] = full[source] * scale`, held by every rank of `holders` at the same shard address."""
 
     shape: tuple[int, ...]

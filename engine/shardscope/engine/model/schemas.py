@@ -15,6 +15,13 @@ MATRIX: Final = "shardscope.matrix/1"
 GLOSSARY: Final = "shardscope.glossary/1"
 SOURCES: Final = "shardscope.sources/1"
 VALIDATION: Final = "shardscope.validation/1"
+SHARD_MAP: Final = "shardscope.shardmap/1"
+LOWERED: Final = "shardscope.lowered/1"
+MAP_CHECK: Final = "shardscope.map-check/1"
+MAP_EXPLANATION: Final = "shardscope.map-explanation/1"
+TRANSFER: Final = "shardscope.transfer/1"
+MAP_DIFFERENCE: Final = "shardscope.map-difference/1"
+MAP_APPLIED: Final = "shardscope.map-applied/1"
 
 NAMES: Final = (
     DESCRIPTOR,
@@ -27,5 +34,15 @@ NAMES: Final = (
     GLOSSARY,
     SOURCES,
     VALIDATION,
+    SHARD_MAP,
+    LOWERED,
+    MAP_CHECK,
+    MAP_EXPLANATION,
+    TRANSFER,
+    MAP_DIFFERENCE,
+    MAP_APPLIED,
 )
 """Every document, in the order of display."""
+
+AUTHORED: Final = (SHARD_MAP, LOWERED)
+"""Those that a person may write: a field with a default may be left out of them."""

@@ -10,7 +10,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-SCHEMA: Final = "shardscope.shardmap/1"
+from shardscope.engine.model.schemas import SHARD_MAP
+
+SCHEMA: Final = SHARD_MAP
 
 Index = Annotated[int, Meta(ge=0)]
 Extent = Annotated[int, Meta(ge=0)]

@@ -8,6 +8,7 @@ from typing import Final
 
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import (
+    arrays,
     capability,
     claims,
     command,
@@ -59,6 +60,7 @@ CODES: Final[dict[str, Code]] = {
         limits.TABLE,
         maps.TABLE,
         universal.TABLE,
+        arrays.TABLE,
         command.TABLE,
         internal.TABLE,
     )

@@ -154,6 +154,26 @@ TABLE: Final = (
         "lacks, indices beyond the tensor.",
     ),
     _row(
+        "map.not_a_map",
+        "{file:path} is {found:text}, and no shard map.",
+        "Give a document of `shardscope schema shardmap` or `shardscope schema lowered`; "
+        "`shardscope map from-deepspeed` makes one of DeepSpeed's entries.",
+        "A shard map says with its key `schema` what it is. Nothing is guessed from the content.",
+    ),
+    _row(
+        "map.version",
+        "{file:path} has the schema {found:text}; this release reads {known:word}.",
+        "Use a release of shardscope that knows this version.",
+        "The number behind the slash rises when a field goes or changes its meaning, so a map of another version is not read "
+        "as if it were the same.",
+    ),
+    _row(
+        "map.document",
+        "The shard map is not one at {place:name}: {problem:text}.",
+        "Correct the field that is named; `shardscope schema shardmap` prints what is allowed.",
+        "A shard map holds numbers, text and lists, and no field beyond those of its schema.",
+    ),
+    _row(
         "map.replicas_disagree",
         "Ranks {rank:word} and {other:word} should hold the same values and do not: they first differ at element "
         "{offset:count} of the {place:word}.",
