@@ -20,7 +20,11 @@ from shardscope.engine.geometry.constructors.experts import (
     uniform_placement,
     write_placement,
 )
+from shardscope.engine.geometry.deepspeed import write_affine_map
+from shardscope.engine.geometry.expert_layers import read_expert_layers
 from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.universal import translate
+from shardscope.engine.geometry.universal_info import read_universal
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.shardmap import Contiguous, TensorMap
@@ -173,3 +177,55 @@ def test_grids_over_different_numbers_of_ranks_are_refused() -> None:
     ):
         with pytest.raises(Fault, match=r"map\.invalid"):
             side_by_side(dense, expert, ranks)
+
+
+def layer(**changes: object) -> dict[str, object]:
+    lowered = placed(read_placement(DESCRIPTOR), (4, 3, 2))
+    maps = write_affine_map({"m.experts.w1": lowered}, keys_are_names=True)
+    known = {"expert_key_prefix": "m.experts", "num_experts": 4, "num_local_experts": 2, "ep_size": 2}
+    return {**known, "expert_placement": DESCRIPTOR, "affine_maps": maps, **changes}
+
+
+def test_layers_have_their_placement_and_maps_that_agree_with_it() -> None:
+    layers = read_expert_layers([layer(), layer(expert_key_prefix="n.experts", affine_maps=None)])
+
+    assert layers["m.experts"].placement == layers["n.experts"].placement == read_placement(DESCRIPTOR)
+    assert layers["m.experts"].maps.keys() == {"m.experts.w1"}
+    assert layers["n.experts"].maps == {}
+
+
+def test_a_map_of_experts_serves_a_parameter_that_patterns_leave_open() -> None:
+    lowered = read_expert_layers([layer()])["m.experts"].maps["m.experts.w1"]
+    info = read_universal({"expert_parameter_patterns": [r"m\.experts\."]})
+    made = translate(info, "m.experts.w1", [(3, 3, 2), (2, 3, 2)], given=lowered)
+
+    assert made.lowered is lowered
+    assert made.category == "experts"
+    refused = translate(info, "m.experts.w1", [(3, 3, 2), (3, 3, 2)], given=lowered)
+    assert refused.refusal is not None
+    assert refused.refusal.code == "map.shard_size"
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        None,
+        [None],
+        [layer(expert_key_prefix="")],
+        [layer(expert_key_prefix=7)],
+        [layer(), layer()],
+        [layer(expert_placement=None)],  # the map is not that of an even placement
+        [layer(num_experts=2, num_local_experts=1, expert_placement=None)],
+    ],
+)
+def test_layers_that_contradict_themselves_are_refused(layers: object) -> None:
+    with pytest.raises(Fault, match=r"experts\.malformed"):
+        read_expert_layers(layers)
+
+
+def test_an_unsound_map_of_experts_is_refused() -> None:
+    unsound = layer()
+    unsound["affine_maps"]["params"]["m.experts.w1"]["logical_shape"][1] = 4  # type: ignore[index]
+
+    with pytest.raises(Fault, match=r"map\."):
+        read_expert_layers([unsound])

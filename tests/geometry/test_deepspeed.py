@@ -20,7 +20,7 @@ from shardscope.engine.geometry.deepspeed import (
     write_affine_map,
     write_parameter,
 )
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, render
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from tests.geometry.universal_data import WITH_MAPS, Saved
@@ -39,7 +39,7 @@ def refused(value: object, code: str, **options: Any) -> Fault:
     with pytest.raises(Fault) as caught:
         read_affine_map(value, **options)
     assert caught.value.finding.code == code
-    assert code in CODES
+    assert render(CODES[code].message, caught.value.finding.params)
     return caught.value
 
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardscope.engine.geometry.budget import Budgets
 from shardscope.engine.geometry.compare import same
 from shardscope.engine.geometry.constructors.attention import HeadFacts, from_heads
 from shardscope.engine.geometry.execute import assemble
 from shardscope.engine.geometry.universal import translate, translate_all, unused
 from shardscope.engine.geometry.universal_info import UniversalInfo, read_universal
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, render
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.shardmap import Contiguous, Replicate, SubParamConcat, TensorMap, Trim
 from shardscope.engine.model.translation import Translation
@@ -35,8 +36,10 @@ def of(found: UniversalInfo, shards: Shapes, name: str = "w", **options: Any) ->
     made = translate(found, name, shards, **options)
     assert (made.lowered is None) == (made.refusal is not None)
     if made.refusal is not None:
-        assert made.refusal.code in CODES
+        assert render(CODES[made.refusal.code].message, made.refusal.params)
         assert made.refusal.params.get("tensor", name) == name
+    for warning in made.warnings:
+        assert render(CODES[warning.code].message, warning.params)
     return made
 
 
@@ -116,6 +119,30 @@ def test_before_version_0_4_sizes_that_do_not_divide_are_refused() -> None:
     said = [{"patterns": ["w"], "shape": [[6, 3, 3], 4], "partition_dim": 0}]
 
     assert code(info(0.3, parameter_with_sub_params=said), [(6, 4), (6, 4)]) == "universal.indivisible"
+
+
+@pytest.mark.parametrize(
+    ("version", "shape", "shards"),
+    [
+        (0.4, [3, -1], [(6, 4), (6, 4)]),
+        (0.3, [3, -1], [(), ()]),
+        (0.3, [5, -1], [(6, 4), (6, 4)]),
+        (0.3, [[6, 6], 5, -1], [(6, 4), (6, 4)]),
+        (0.3, [[6, 6], 0, -1], [(6, 4), (6, 4)]),
+    ],
+)
+def test_shapes_that_do_not_come_out_are_refused(version: float, shape: list[Any], shards: Shapes) -> None:
+    found = info(
+        version,
+        parameter_with_sub_params=[{"patterns": ["w"], "shape": shape, "partition_dim": 0}],
+        sub_param_shard_widths={"w": [[2, 2], [2, 2], [2, 2]]},
+    )
+
+    assert code(found, shards) == "universal.shapes"
+
+
+def test_copies_of_different_shapes_are_refused() -> None:
+    assert code(info(tp_replicated_parameter_patterns=["w"]), [(3, 4), (4, 3)]) == "universal.shapes"
 
 
 def test_since_version_0_4_missing_widths_are_refused() -> None:
@@ -251,6 +278,7 @@ def test_a_map_that_is_given_has_to_make_the_shards_that_are_there() -> None:
     given = TensorMap((8, 3), Contiguous("tp", 0, (4, 4)))
 
     assert of(found, [(4, 3), (4, 3)], given=given).decided
+    assert of(info(), [(4, 3), (4, 3)], given=given).category == "unmatched"
     assert code(found, [(4, 3), (5, 3)], given=given) == "map.shard_size"
     assert code(found, [(4, 3)] * 3, given=given) == "map.invalid"
 
@@ -495,6 +523,24 @@ def test_an_entry_that_is_not_what_it_has_to_be_is_refused(keys: dict[str, Any])
 def test_what_is_no_entry_is_refused() -> None:
     with pytest.raises(Fault, match=r"universal\.malformed"):
         read_universal([])
+
+
+def test_maps_that_cannot_be_compared_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unproven(*_: object) -> None:
+        raise Fault("map.unproven", reason="the steps 2 and 3 do not divide each other")
+
+    monkeypatch.setattr("shardscope.engine.geometry.universal.first_difference", unproven)
+    made = of(with_map(parameter_with_row_parallelism_patterns=["w"]), [(4, 3), (4, 3)])
+
+    assert made.lowered is not None
+    assert made.warnings[0].params["reason"] == "the two cannot be compared"
+
+
+def test_the_work_on_a_parameter_is_bounded() -> None:
+    rows = info(parameter_with_row_parallelism_patterns=["w"])
+
+    with pytest.raises(Fault, match=r"map\.budget"):
+        translate(rows, "w", [(4, 3)] * 5, budgets=Budgets(pieces=4))
 
 
 def test_a_pattern_that_cannot_be_matched_safely_is_refused() -> None:

@@ -46,14 +46,14 @@ def translate(
     name: str,
     shards: Sequence[Shape],
     *,
-    given: TensorMap | None = None,
+    given: TensorMap | Lowered | None = None,
     unmatched_dim: int | None = None,
     budgets: Budgets | None = None,
 ) -> Translation:
     """Return the map of one parameter whose shards have these shapes, by tensor-parallel rank.
 
     `given` is a map for a parameter that the metadata leaves open (`constructors.attention.from_heads` makes one of head
-    counts), `unmatched_dim` the dimension along which a person says that unmatched parameters are cut. Refusals are in the
+    counts, `expert_layers` one of a placement), `unmatched_dim` the dimension along which a person says that unmatched parameters are cut. Refusals are in the
     result. Raises `Fault` `universal.pattern` and `map.budget`.
     """
     case = Case(info, name, tuple(shards), budgets or Budgets())
@@ -70,7 +70,7 @@ def translate_all(
     shards: Mapping[str, Sequence[Shape]],
     *,
     strict: bool = True,
-    given: Mapping[str, TensorMap] | None = None,
+    given: Mapping[str, TensorMap | Lowered] | None = None,
     unmatched_dim: int | None = None,
     budgets: Budgets | None = None,
 ) -> Translations:
@@ -107,7 +107,7 @@ def unused(info: UniversalInfo, names: Iterable[str]) -> tuple[Finding, ...]:
     )
 
 
-def _translated(case: Case, given: TensorMap | None, unmatched_dim: int | None) -> Translation:
+def _translated(case: Case, given: TensorMap | Lowered | None, unmatched_dim: int | None) -> Translation:
     listed = case.info.matching("unsupported", case.name)
     affine = case.info.affine.get(case.name)
     if affine is not None:
@@ -162,8 +162,12 @@ def _apart(affine: Lowered, other: Lowered, budget: Budget) -> str:
     return f"the map says {found.one}{where}, the categories say {found.other}"
 
 
-def _given(case: Case, category: str, given: TensorMap) -> Translation:
-    return _mapped(case, category, given, decided="a map was given for it")
+def _given(case: Case, category: str, given: TensorMap | Lowered) -> Translation:
+    decided = "a map was given for it"
+    if isinstance(given, TensorMap):
+        return _mapped(case, category, given, decided=decided)
+    _prove(case, category, given)
+    return Translation(case.name, category, given, decided=decided)
 
 
 def _by_category(case: Case) -> Translation | None:
