@@ -36,6 +36,7 @@ _UNICODE_PATH: Final = 0x7075
 _UNIX: Final = 3
 _LINK: Final = 0xA
 _DESCRIPTOR_BYTES: Final = 24
+_DESCRIPTOR_MAGIC: Final = b"PK\x07\x08"
 _LONG_NAME: Final = 1_024
 _UNSAFE_PATH: Final = re.compile(rb"[\\\0]|^/|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)")
 _ODD_PATH: Final = re.compile(rb"^$|//|(?:^|/)\.(?:/|$)")
@@ -238,10 +239,32 @@ def _place(reader: Reader, records: list[_Record], limit: int, notes: _Notes) ->
         unclaimed = bound - data_offset - entry.compressed
         if unclaimed < 0:
             raise Fault("zip.overlap", entry=entry.name, other=other)
-        if unclaimed > _DESCRIPTOR_BYTES:
+        if entry.flags & _ENCRYPTED:  # what follows them may be masked too
+            unclaimed -= min(unclaimed, _DESCRIPTOR_BYTES)
+        elif entry.flags & _SIZES_FOLLOW:
+            unclaimed -= _descriptor_bytes(reader, entry, data_offset + entry.compressed, unclaimed)
+        if unclaimed:
             notes.add("zip.unclaimed", unclaimed)
         entries[i] = replace(entry, data_offset=data_offset)
     return tuple(entries)
+
+
+def _descriptor_bytes(reader: Reader, entry: ZipEntry, at: int, room: int) -> int:
+    """Return the length of the checksum and sizes that follow an entry's bytes, which say once more where those end.
+
+    The length of an entry's own extra field stands nowhere else: without this a changed byte in it would move the bytes.
+    """
+    found = reader.pread(at, min(room, _DESCRIPTOR_BYTES))
+    for width in (4, 8):
+        expected = b"".join(
+            figure.to_bytes(size, "little")
+            for figure, size in ((entry.crc, 4), (entry.compressed, width), (entry.size, width))
+            if figure < 1 << 8 * size
+        )
+        for start in (_DESCRIPTOR_MAGIC, b""):
+            if len(expected) == 4 + 2 * width and found.startswith(start + expected):
+                return len(start) + len(expected)
+    raise Fault("zip.local_mismatch", entry=entry.name, reason="its sizes do not follow its bytes")
 
 
 def _check_start(reader: Reader, records: list[_Record], order: list[int], limit: int) -> None:
