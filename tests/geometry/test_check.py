@@ -218,6 +218,11 @@ def test_counts_that_add_up_prove_nothing() -> None:
             Lowered((4,), (RankShard(0, (4,), (piece((4,), 0, 0),)),) * 2), "map.rank_labels", id="rank-twice"
         ),
         pytest.param(
+            Lowered((4,), (RankShard(1 << 64, (4,), (piece((4,), 0, 0),)),)),
+            "map.rank_labels",
+            id="rank-huge",
+        ),
+        pytest.param(
             Lowered((4,), (RankShard(True, (4,), (piece((4,), 0, 0),)),)),
             "map.rank_labels",
             id="rank-boolean",

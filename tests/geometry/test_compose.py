@@ -259,7 +259,7 @@ def test_statistics_count_what_was_done() -> None:
     assert 100 < counts.plan_bytes < 4096
 
 
-@pytest.mark.parametrize("budget", [Budgets(segments=7), Budgets(plan_bytes=100), Budgets(pieces=5)])
+@pytest.mark.parametrize("budget", [Budgets(segments=7), Budgets(plan_bytes=100), Budgets(pieces=3)])
 def test_a_plan_over_budget_is_refused_whole(budget: Budgets) -> None:
     # R187
     source = lower(TensorMap((8, 8), split(0, 2)), mesh_of(tp=2))

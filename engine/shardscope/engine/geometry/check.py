@@ -28,8 +28,9 @@ def check(lowered: Lowered, budget: Budget | None = None) -> Checked:
     work is more than what may be spent; nothing is said of the map then.
     """
     budget = budget or Budget()
-    budget.spend("pieces", sum(len(shard.pieces) for shard in lowered.ranks))
-    budget.spend("axes", len(lowered.shape))
+    budget.bound("ranks", len(lowered.ranks))
+    budget.bound("pieces", lowered.pieces)
+    budget.bound("axes", len(lowered.shape))
     findings = wellformed.labels(lowered)
     sizes = [wellformed.size(lowered.shape, "full tensor")]
     sizes += [wellformed.size(shard.shape, f"shard of rank {shard.rank}") for shard in lowered.ranks]

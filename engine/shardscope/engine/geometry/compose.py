@@ -48,7 +48,8 @@ def compose(
         one, other = (" x ".join(map(str, lowered.shape)) or "one element" for lowered in (source, target))
         raise Fault("map.shape_mismatch", source=one, target=other)
     budget = budget or Budget()
-    budget.spend("pieces", sum(len(shard.pieces) for side in (source, target) for shard in side.ranks))
+    for side in (source, target):
+        budget.bound("pieces", side.pieces)
     if not factors:
         _refuse_factors(source, target)
     makers = _Makers(source, budget)

@@ -59,7 +59,7 @@ def read_parameter(entry: object, name: str, budget: Budget | None = None) -> Lo
     budget = budget or Budget()
     fields = _fields(entry, name, needed=("logical_shape", "ranks"))
     shape = _shape(fields["logical_shape"], f"{name}.logical_shape")
-    budget.spend("axes", len(shape))
+    budget.bound("axes", len(shape))
     ranks = fields["ranks"]
     if not isinstance(ranks, Mapping):
         _malformed(f"{name}.ranks", "it is no dictionary")

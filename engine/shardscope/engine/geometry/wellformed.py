@@ -20,6 +20,8 @@ def labels(lowered: Lowered) -> list[Finding]:
             found.append(
                 Finding("map.rank_labels", {"found": f"{type(shard.rank).__name__} is no whole number"})
             )
+        elif abs(shard.rank) > MOST:
+            found.append(Finding("map.rank_labels", {"found": "a label has more than 64 bits"}))
         elif shard.rank in seen:
             found.append(Finding("map.rank_labels", {"found": f"rank {shard.rank} occurs twice"}))
         else:
@@ -97,7 +99,7 @@ def _malformed(one: Piece) -> str | None:
 def _marks(scale: tuple[int, int], holders: tuple[int, ...]) -> str | None:
     if not _whole(scale) or scale[1] < 1 or (scale[0] and math.gcd(*scale) != 1):
         return "its factor is not a fraction in lowest terms"
-    if not _whole(holders) or not holders or not rising(holders):
+    if not holders or not _whole(holders) or not rising(holders) or max(-holders[0], holders[-1]) > MOST:
         return "its holders are not a sorted set of ranks"
     return None
 
