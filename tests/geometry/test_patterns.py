@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.patterns import DEPTH, LENGTH, Patterns
+from shardscope.engine.geometry.pattern_syntax import DEPTH, LENGTH
+from shardscope.engine.geometry.patterns import Patterns
 from shardscope.engine.model.blocker import Fault
 
 ATOMS = st.sampled_from(
