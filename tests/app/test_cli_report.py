@@ -134,11 +134,11 @@ def test_verbose_leaves_nothing_out() -> None:
     ("blockers", "opaque", "answer"),
     [
         ((), (), "yes, as far as names and headers tell"),
-        ((), ("a.bin",), "not known: 1 opaque file not examined"),
-        ((a_blocker(),), (), "no: 1 error"),
+        ((), ("a.bin",), "not known, 1 opaque file not examined"),
+        ((a_blocker(),), (), "no, 1 error"),
         ((a_blocker(severity=Severity.WARNING),), (), "yes"),
         ((a_blocker("trust.opaque_pickle"),), ("a.bin",), "not known"),
-        ((a_blocker("limit.tensors"),), (), "not known: a limit was reached"),
+        ((a_blocker("limit.tensors"),), (), "not known, a limit was reached"),
     ],
 )
 def test_could_not_look_is_never_fine(
@@ -151,7 +151,7 @@ def test_could_not_look_is_never_fine(
 
 
 def test_a_missing_rank_is_not_whole() -> None:
-    assert "no: 1 rank missing" in render(rank_files(), "x", HOST)
+    assert "no, 1 rank missing" in render(rank_files(), "x", HOST)
 
 
 def test_too_little_room_is_said_in_words() -> None:

@@ -5,19 +5,17 @@ import pytest
 from tests.widgets import samples
 from tests.widgets.stage import Stage, screen_text
 
-from shardscope.engine.model.blocker import Severity
-from shardscope.engine.model.descriptor import Trust
 from shardscope.engine.model.evidence import Basis, Classification, Confidence, Status
 from shardscope.engine.model.resources import Estimate, Resources
-from shardscope.engine.model.topology import Axis, Mesh, Topology
 from shardscope.widgets.blockers_panel import ALIKE, MORE, BlockersPanel
 from shardscope.widgets.evidence_panel import EvidencePanel
+from shardscope.widgets.figures import memory_left
 from shardscope.widgets.glyphs import ASCII
 from shardscope.widgets.paragraphs import Paragraphs
-from shardscope.widgets.resources_panel import ResourcesPanel, bar, fits, memory_left
+from shardscope.widgets.rank_map import RankMap
+from shardscope.widgets.resources_panel import ResourcesPanel, bar, fits
 from shardscope.widgets.safe import Tone
-from shardscope.widgets.summary_panel import SummaryPanel, whole, worst
-from shardscope.widgets.topology_panel import TopologyPanel
+from shardscope.widgets.summary_panel import SummaryPanel, worst
 
 GIB = samples.GIB
 
@@ -31,7 +29,7 @@ async def said(panel: Paragraphs, width: int = 100) -> str:
 
 @pytest.mark.parametrize(
     "panel",
-    [EvidencePanel, BlockersPanel, TopologyPanel, ResourcesPanel, SummaryPanel],
+    [EvidencePanel, BlockersPanel, RankMap, ResourcesPanel, SummaryPanel],
     ids=lambda panel: panel.__name__,
 )
 async def test_before_anything_was_examined_a_panel_says_so(panel: type[Paragraphs]) -> None:
@@ -51,7 +49,13 @@ async def test_evidence_names_claim_basis_and_subject_strongest_first() -> None:
     )  # R037
     assert text.index("observed a zip as torch.save writes it") < text.index("declared points at the folder")
     assert text.index("declared points") < text.index("inferred 8 files named")
-    assert "Weighed and not chosen Megatron-LM, one file a rank the folder has no mp_rank_* folders" in text
+    why_not = "Weighed and not chosen 1, each with the reason why not ✗ Megatron-LM, one file a rank the folder has no"
+    assert why_not in text
+    assert (
+        text.index("inferred 8 files named")
+        < text.index(why_not)
+        < text.index("observed no folder has such a name")
+    )
 
 
 async def test_no_evidence_is_said() -> None:
@@ -125,52 +129,6 @@ async def test_nothing_in_the_way_never_reads_as_clean() -> None:
     assert text == "✓ nothing in the way, in what was examined. What was not examined is not clean."
 
 
-# Topology
-
-
-async def test_axes_carry_their_basis_and_ranks_a_letter_each() -> None:
-    text = await said(TopologyPanel(samples.TOPOLOGY))
-    assert "tp 2 inferred mp_rank_00 to mp_rank_01" in text
-    assert "pp unknown" in text
-    assert "tp 0 dp 0 p p p p p M p p" in text
-    assert "tp 1 dp 0 p p p D p p p p" in text
-    assert "missing tp 0 dp 5" in text
-    assert "twice tp 1 dp 3" in text
-
-
-async def test_long_axes_run_over_several_lines() -> None:
-    mesh = Mesh(
-        "dense",
-        (Axis("dp", 64, Basis.DECLARED),),
-        tuple((rank,) for rank in range(64) if rank != 41),
-        ((41,),),
-    )
-    panel = TopologyPanel(Topology((mesh,)))
-    text = await said(panel, width=60)
-    assert "dp 40 p M p" in text
-    assert text.count("p") >= 63
-
-
-async def test_huge_meshes_list_only_what_is_wrong() -> None:
-    axes = (Axis("dp", 10_000, Basis.DECLARED),)
-    missing = tuple((rank,) for rank in range(100, 200))
-    mesh = Mesh("dense", axes, tuple((rank,) for rank in range(100)), missing)
-    text = await said(TopologyPanel(Topology((mesh,))))
-    assert "100 ranks present, 100 missing" in text
-    assert "Too many to draw one by one" in text
-    assert "dp 163 and 36 more" in text
-
-
-async def test_coordinates_without_axes_are_still_counted() -> None:
-    mesh = Mesh("dense", (Axis("tp", None, Basis.UNKNOWN),), ((0,), (1,)))
-    assert "2 ranks present" in await said(TopologyPanel(Topology((mesh,))))
-
-
-async def test_no_topology_says_what_was_looked_at() -> None:
-    text = await said(TopologyPanel(Topology(note="one file, no rank in its name")))
-    assert text == "No rank is named anywhere that was examined. one file, no rank in its name"
-
-
 # Resources
 
 
@@ -241,7 +199,7 @@ async def test_the_summary_answers_in_order() -> None:
         "layout.rank_missing and 1 other, see Blockers",
         "next d decode (nothing runs) ? help",
         "topology world 16 (derived) · tp 2 (inferred) · dp 8 (inferred) · pp unknown",
-        "missing: rank 0/5",
+        "missing: tp 0 dp 5",
         "producer DeepSpeed (version unknown) inferred",
         "weights opaque until decoded",
         "optimizer opaque until decoded",
@@ -260,19 +218,6 @@ async def test_the_summary_fits_a_small_terminal() -> None:
     async with Stage(panel).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert len(panel.text_lines) <= 23
-
-
-def test_whole_is_never_more_than_was_examined() -> None:
-    found = samples.DESCRIPTOR
-    assert whole(found)[:2] == ("no", Tone.STOP)
-    opaque = msgspec.structs.replace(found, blockers=())
-    assert whole(opaque)[:2] == ("not known", Tone.CAUTION)
-    clear = msgspec.structs.replace(opaque, trust=Trust((), (), (), ""))
-    assert whole(clear)[:2] == ("yes", Tone.OK)
-    limited = msgspec.structs.replace(samples.OPAQUE, code="limit.files", severity=Severity.ERROR)
-    assert whole(msgspec.structs.replace(clear, blockers=(limited,)))[0] == "not known"
-    unknown = msgspec.structs.replace(found.classification, status=Status.UNKNOWN)
-    assert whole(msgspec.structs.replace(clear, classification=unknown))[0] == "not known"
 
 
 def test_the_worst_is_the_most_severe_that_blocks_most() -> None:

@@ -81,13 +81,20 @@ class EvidencePanel(Paragraphs):
         yield Paragraph((verdict(found), (f". {found.note}", Tone.MUTED)))
         yield from heading("Why", "each claim, where it comes from, and what was looked at")
         if not found.evidence:
-            yield Paragraph((("Nothing that was examined speaks for a format.", Tone.CAUTION),))
+            words = (
+                "Several formats have evidence of their own, see below, and nothing tells which is right."
+                if found.status is Status.AMBIGUOUS and found.alternatives
+                else "Nothing that was examined speaks for a format."
+            )
+            yield Paragraph(((words, Tone.CAUTION),))
         for item in sorted(found.evidence, key=lambda item: _BASES.index(item.basis)):
             yield _claim(item)
         if found.alternatives:
-            yield from heading("Weighed and not chosen")
+            count = len(found.alternatives)
+            yield from heading("Weighed and not chosen", f"{count:,}, each with the reason why not")
         for other in found.alternatives:
             name = FORMAT_TITLES.get(other.format, other.format)
-            yield Paragraph((name, (f"  {other.reason}", Tone.MUTED)), hang=2)
+            yield Paragraph(((f"{self.glyphs.stop} ", Tone.CAUTION), (name, Tone.STRONG)))
+            yield Paragraph((other.reason,), indent=2, hang=2)
             for item in other.evidence:
                 yield _claim(item, indent=2)

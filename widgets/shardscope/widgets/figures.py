@@ -1,6 +1,44 @@
-"""Numbers for people: binary units, short enough for a column."""
+"""Numbers for people: binary units, short enough for a column. Nothing here needs a terminal library."""
 
 from functools import lru_cache
+from typing import Protocol
+
+
+class HostFigures(Protocol):
+    """Figures of this machine, in bytes; None where the system does not tell."""
+
+    @property
+    def disk_free(self) -> int | None:
+        """Free on the file system of the source."""
+        ...
+
+    @property
+    def ram_total(self) -> int | None:
+        """Memory of the machine."""
+        ...
+
+    @property
+    def ram_available(self) -> int | None:
+        """Memory that can be had without swapping."""
+        ...
+
+    @property
+    def cgroup_limit(self) -> int | None:
+        """The tightest memory limit of the control groups around this process."""
+        ...
+
+    @property
+    def cgroup_used(self) -> int | None:
+        """What is charged to that limit."""
+        ...
+
+
+def memory_left(host: HostFigures) -> int | None:
+    """Return what may still be used: what the machine has left, or what the control group allows if that is less."""
+    rooms = [] if host.ram_available is None else [host.ram_available]
+    if host.cgroup_limit is not None:
+        rooms.append(max(0, host.cgroup_limit - (host.cgroup_used or 0)))
+    return min(rooms, default=None)
 
 
 @lru_cache(maxsize=4_096)

@@ -58,21 +58,21 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
     lines: list[list[tuple[str, Tone]]] = [[(" " * paragraph.indent, Tone.PLAIN)]]
     start = used = min(paragraph.indent, room - 4)
     hang = min(paragraph.hang, room - 4)
-    for part in paragraph.parts:
-        text, tone = _piece(part)
-        for token in _TOKENS.findall(text):  # a no-break space is part of its word
-            cells = cell_len(token)
-            if used + cells > room and (token.startswith(" ") or used > start):
-                lines.append([(" " * hang, Tone.PLAIN)])
-                start = used = hang
-                if token.startswith(" "):
-                    continue
-            if used + cells <= room:
-                lines[-1].append((token.replace("\u00a0", " "), tone))
-                used += cells
+    for word in _words(paragraph.parts):
+        cells = sum(cell_len(text) for text, _ in word)
+        is_space = word[0][0].startswith(" ")
+        if used + cells > room and (is_space or used > start):
+            lines.append([(" " * hang, Tone.PLAIN)])
+            start = used = hang
+            if is_space:
                 continue
-            for piece in chop_cells(token, room - max(start, hang)):
-                if used > start:
+        if used + cells <= room:
+            lines[-1] += [(text.replace("\u00a0", " "), tone) for text, tone in word]
+            used += cells
+            continue
+        for text, tone in word:
+            for piece in chop_cells(text, room - max(start, hang)):
+                if used + cell_len(piece) > room and used > start:
                     lines.append([(" " * hang, Tone.PLAIN)])
                     start = used = hang
                 lines[-1].append((piece.replace("\u00a0", " "), tone))
@@ -81,6 +81,20 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
         first = sum(cell_len(text) for text, _ in lines[0])
         lines[0] += [(" " * (width - first - cell_len(side_text)), Tone.PLAIN), (side_text, side_tone)]
     return lines
+
+
+def _words(parts: Iterable[Part]) -> Iterator[list[tuple[str, Tone]]]:
+    """Yield words, and the spaces between them, in pieces: a word goes on over the border of two parts."""
+    word: list[tuple[str, Tone]] = []
+    for part in parts:
+        text, tone = _piece(part)
+        for token in _TOKENS.findall(text):  # a no-break space is part of its word
+            if word and (token.startswith(" ") or word[0][0].startswith(" ")):
+                yield word
+                word = []
+            word.append((token, tone))
+    if word:
+        yield word
 
 
 def _piece(part: Part) -> tuple[str, Tone]:
@@ -228,7 +242,7 @@ class Paragraphs(VirtualRows):
         self.move_to(self.row_count() - 1)
         self.scroll_to(y=self.row_count(), animate=False)
 
-    def line_clicked(self, line: int) -> None:
+    def line_clicked(self, line: int, x: int) -> None:  # noqa: ARG002 - a row is one thing
         """Choose what was clicked; a click on what is chosen opens it."""
         if self._keys[line] is None:
             return

@@ -1,10 +1,10 @@
 """How many bytes there are and would be needed, each with its basis, beside what this machine has."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from shardscope.engine.model.resources import Estimate, Resources
-from shardscope.widgets.figures import size
+from shardscope.widgets.figures import HostFigures, memory_left, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading, labelled
 from shardscope.widgets.safe import Part, Tone
@@ -20,43 +20,6 @@ _ROWS: Final = (
     ("temporary_bytes", "temporary", "what staging needs beside the output"),
     ("peak_ram_bytes", "peak memory", "while converting"),
 )
-
-
-class HostFigures(Protocol):
-    """Figures of this machine, in bytes; None where the system does not tell."""
-
-    @property
-    def disk_free(self) -> int | None:
-        """Free on the file system of the source."""
-        ...
-
-    @property
-    def ram_total(self) -> int | None:
-        """Memory of the machine."""
-        ...
-
-    @property
-    def ram_available(self) -> int | None:
-        """Memory that can be had without swapping."""
-        ...
-
-    @property
-    def cgroup_limit(self) -> int | None:
-        """The tightest memory limit of the control groups around this process."""
-        ...
-
-    @property
-    def cgroup_used(self) -> int | None:
-        """What is charged to that limit."""
-        ...
-
-
-def memory_left(host: HostFigures) -> int | None:
-    """Return what may still be used: what the machine has left, or what the control group allows if that is less."""
-    rooms = [] if host.ram_available is None else [host.ram_available]
-    if host.cgroup_limit is not None:
-        rooms.append(max(0, host.cgroup_limit - (host.cgroup_used or 0)))
-    return min(rooms, default=None)
 
 
 def fits(need: int | None, room: int | None) -> tuple[str, Tone]:

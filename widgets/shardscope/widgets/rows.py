@@ -34,15 +34,40 @@ class VirtualRows(ScrollView, can_focus=True):
     ALLOW_SELECT = False
     BINDING_GROUP_TITLE = "Rows"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor(-1)", "Up", show=False, id="rows.up"),
-        Binding("down,j", "cursor(1)", "Down", show=False, id="rows.down"),
-        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False, id="rows.page_up"),
-        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False, id="rows.page_down"),
-        Binding("home,g", "first", "First row", show=False, id="rows.first"),
-        Binding("end,G", "last", "Last row", show=False, id="rows.last"),
-        Binding("left,h", "leftwards", "Left", show=False, id="rows.left"),
-        Binding("right,l", "rightwards", "Right", show=False, id="rows.right"),
-        Binding("enter", "select", "Open", show=False, id="rows.select"),
+        Binding("up,k", "cursor(-1)", "Up", show=False, id="rows.up", tooltip="Go to the row above"),
+        Binding("down,j", "cursor(1)", "Down", show=False, id="rows.down", tooltip="Go to the row below"),
+        Binding(
+            "pageup,ctrl+b", "page(-1)", "Page up", show=False, id="rows.page_up", tooltip="Go a page up"
+        ),
+        Binding(
+            "pagedown,ctrl+f",
+            "page(1)",
+            "Page down",
+            show=False,
+            id="rows.page_down",
+            tooltip="Go a page down",
+        ),
+        Binding("home,g", "first", "First row", show=False, id="rows.first", tooltip="Go to the first row"),
+        Binding("end,G", "last", "Last row", show=False, id="rows.last", tooltip="Go to the last row"),
+        Binding(
+            "left,h",
+            "leftwards",
+            "Left",
+            show=False,
+            id="rows.left",
+            tooltip="Go left, or show what is further left",
+        ),
+        Binding(
+            "right,l",
+            "rightwards",
+            "Right",
+            show=False,
+            id="rows.right",
+            tooltip="Go right, or show what is further right",
+        ),
+        Binding(
+            "enter", "select", "Open", show=False, id="rows.select", tooltip="Choose what is under the cursor"
+        ),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--cursor",
@@ -302,9 +327,9 @@ class VirtualRows(ScrollView, can_focus=True):
             return
         line = offset.y - self.PINNED + self.scroll_offset.y
         if line < self.row_count():
-            self.line_clicked(line)
+            self.line_clicked(line, offset.x + self.scroll_offset.x)
 
-    def line_clicked(self, line: int) -> None:
+    def line_clicked(self, line: int, x: int) -> None:  # noqa: ARG002 - a row is one thing
         """Put the cursor on a row; a click where it is already chooses that row."""
         if line == self.cursor:
             self.action_select()

@@ -3,22 +3,23 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from shardscope.engine.model.blocker import Blocker, Blocks, Severity
+from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Basis, Status
 from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.topology import Mesh
+from shardscope.engine.model.wholeness import Whole, wholeness
+from shardscope.engine.model.workflow import StepState, Workflow
 from shardscope.widgets.blockers_panel import severity_mark
 from shardscope.widgets.evidence_panel import title, verdict
-from shardscope.widgets.figures import number, plural, size
+from shardscope.widgets.figures import HostFigures, memory_left, number, plural, size
 from shardscope.widgets.glyphs import Glyphs
-from shardscope.widgets.paragraphs import Paragraph, Paragraphs, labelled
-from shardscope.widgets.resources_panel import HostFigures, fits, memory_left
+from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading, labelled
+from shardscope.widgets.resources_panel import fits
 from shardscope.widgets.safe import Part, Tone
 
-_ELSEWHERE: Final = ("trust", "limit", "resource")
-"""Areas of codes that say nothing about whether the checkpoint is whole."""
+_WHOLE: Final = {Whole.YES: Tone.OK, Whole.NO: Tone.STOP, Whole.NOT_KNOWN: Tone.CAUTION}
 _PRESENCE: Final = {
     Presence.PRESENT: Tone.OK,
     Presence.OPAQUE: Tone.CAUTION,
@@ -33,33 +34,13 @@ _STATE_WORDS: Final = {
     "progress": "progress",
     "data_position": "data position",
 }
+NAMED: Final = 4
+"""Saves or parts that are named on one line."""
 RANKS: Final = 6
 """Ranks that are named on one line."""
 
 Hint = tuple[str, str]
 """A key and what it does."""
-
-
-def whole(descriptor: Descriptor) -> tuple[str, Tone, str]:
-    """Answer whether anything is missing or broken: a word, its tone, and why. Never more than was examined."""
-    harmed = [
-        item
-        for item in descriptor.blockers
-        if item.severity is Severity.ERROR
-        and item.code.partition(".")[0] not in _ELSEWHERE
-        and {Blocks.INSPECT, Blocks.LOAD, Blocks.CONVERT} & set(item.blocks)
-    ]
-    if harmed:
-        return "no", Tone.STOP, f"{plural(len(harmed), 'error')} in what was examined"
-    if any(item.code.startswith("limit.") for item in descriptor.blockers):
-        return "not known", Tone.CAUTION, "a limit was reached before everything was read"
-    status = descriptor.classification.status
-    if status in (Status.UNKNOWN, Status.AMBIGUOUS):
-        return "not known", Tone.CAUTION, f"the layout is {status.value}"
-    if opaque := len(descriptor.trust.opaque_files):
-        words = f"{plural(opaque, 'opaque file')} not examined; nothing is missing by name"
-        return "not known", Tone.CAUTION, words
-    return "yes", Tone.OK, "as far as names and headers tell"
 
 
 def worst(blockers: Sequence[Blocker]) -> Blocker | None:
@@ -107,25 +88,28 @@ class SummaryPanel(Paragraphs):
     def _said(self, found: Descriptor) -> Iterator[Paragraph]:
         classification = found.classification
         word, tone = verdict(classification)
-        yield Paragraph(((title(classification), Tone.STRONG),), side=(word, tone))
+        yield Paragraph(((_headline(found), Tone.STRONG),), side=(word, tone))
         if classification.status is Status.CONDITIONAL:
             yield Paragraph((("structural evidence, no promise to load or convert", Tone.MUTED),))
         yield Paragraph()
-        answer, tone, why = whole(found)
-        yield labelled("whole?", (answer, tone), f", {why}")
+        whole = wholeness(found)
+        yield labelled("whole?", (whole.answer.value, _WHOLE[whole.answer]), f", {whole.why}")
         yield from self._in_the_way(found.blockers)
         if self._hints:
             parts: list[Part] = []
             for key, words in self._hints:
-                parts += [(key, Tone.HERE), ("\u00a0" + words.replace(" ", "\u00a0"), Tone.MUTED), "   "]
+                between = "   " if parts else ""
+                parts += [between, (key, Tone.HERE), ("\u00a0" + words.replace(" ", "\u00a0"), Tone.MUTED)]
             yield labelled("next", *parts)
         yield Paragraph()
+        yield from _parts(found, self.glyphs)
         yield from _topology(found, self.glyphs)
         yield _producer(found, self.glyphs)
         yield from _state(found.state_scope, self.glyphs)
         yield _tensors(found, self.glyphs)
         yield from self._sizes(found)
         yield from _trust(found, self.glyphs)
+        yield from _steps(found.workflow, self.glyphs)
 
     def _sizes(self, found: Descriptor) -> Iterator[Paragraph]:
         source, needs = found.source, found.resources
@@ -170,6 +154,56 @@ class SummaryPanel(Paragraphs):
         yield labelled("", (f"{item.code}{more}", Tone.MUTED))
 
 
+def _headline(found: Descriptor) -> str:
+    saves = sum(each.kind == "candidate" for each in found.components)
+    return f"{plural(saves, 'save')} side by side" if saves else title(found.classification)
+
+
+def _parts(found: Descriptor, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Say what stands side by side, or what a composite is made of, in a line or two."""
+    parts = found.components
+    saves = [each for each in parts if each.kind == "candidate"]
+    if not saves and found.classification.format != "composite":
+        return
+    if saves:
+        words: list[Part] = [_listed([each.name for each in saves], glyphs)]
+        for each in saves:
+            if each.named_by is not None:
+                words += [(f" {glyphs.dot} ", Tone.MUTED), (f"{each.named_by} names {each.name}", Tone.HERE)]
+        yield labelled("saves", *words)
+        return
+    names = [each.name if each.name.startswith(each.kind) else f"{each.kind} {each.name}" for each in parts]
+    yield labelled("parts", f"{len(parts):,}: ", _listed(names, glyphs))
+
+
+def _listed(names: Sequence[str], glyphs: Glyphs) -> str:
+    if len(names) <= NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: NAMED - 1])} {glyphs.ellipsis} {names[-1]}"
+
+
+def _steps(workflow: Workflow, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Say for each of the six steps how it stands."""
+    if not workflow.steps:
+        return
+    signs = {
+        StepState.CURRENT: (glyphs.ok, Tone.OK),
+        StepState.NOT_NEEDED: (glyphs.note, Tone.MUTED),
+        StepState.STOPPED: (glyphs.stop, Tone.STOP),
+        StepState.NOT_AVAILABLE: (glyphs.caution, Tone.CAUTION),
+    }
+    yield from heading("Steps", "what is open, and what stops the next one")
+    for step in workflow.steps:
+        sign, tone = signs[step.state]
+        here = step.name is workflow.stops_at
+        parts: list[Part] = [(f"{sign} {step.state.value:<15}", tone), step.says]
+        if step.stopped_by:
+            parts.append((f"  {step.stopped_by}", Tone.MUTED))
+        name: Part = (f"{step.name.value:<12}", Tone.STRONG if here else Tone.MUTED)
+        yield Paragraph((name, *parts), hang=29)
+    yield Paragraph(((workflow.note, Tone.MUTED),))
+
+
 def _estimate(estimate: Estimate) -> Part:
     if estimate.bytes is None or estimate.basis is Basis.UNKNOWN:
         return "unknown", Tone.CAUTION
@@ -180,8 +214,8 @@ def _topology(found: Descriptor, glyphs: Glyphs) -> Iterator[Paragraph]:
     meshes = found.topology.meshes
     if not meshes:
         yield labelled("topology", found.topology.note or "no rank is named anywhere that was examined")
-    for mesh in meshes:
-        yield labelled("topology" if mesh.name == "dense" else mesh.name, *_mesh(mesh, glyphs))
+    for place, mesh in enumerate(meshes):
+        yield labelled(mesh.name if place else "topology", *_mesh(mesh, glyphs))
 
 
 def _mesh(mesh: Mesh, glyphs: Glyphs) -> Iterator[Part]:
@@ -194,14 +228,14 @@ def _mesh(mesh: Mesh, glyphs: Glyphs) -> Iterator[Part]:
         if axis.size is not None:
             tone = Tone.CAUTION if axis.basis is Basis.INFERRED else Tone.MUTED
             yield f"\u00a0({axis.basis.value})", tone
-    for ranks, word, tone in (
-        (mesh.ranks_missing, "missing", Tone.STOP),
-        (mesh.ranks_duplicate, "twice", Tone.CAUTION),
+    for ranks, count, word, tone in (
+        (mesh.ranks_missing, mesh.missing_count, "missing", Tone.STOP),
+        (mesh.ranks_duplicate, len(mesh.ranks_duplicate), "twice", Tone.CAUTION),
     ):
         if ranks:
-            shown = ", ".join("/".join(map(str, rank)) for rank in ranks[:RANKS])
-            more = f" and {len(ranks) - RANKS:,} more" if len(ranks) > RANKS else ""
-            yield f" {glyphs.dot} {word}: rank {shown}{more}", tone
+            shown = ", ".join(mesh.rank_name(rank).replace(" ", "\u00a0") for rank in ranks[:RANKS])
+            more = f" and {count - RANKS:,} more" if count > RANKS else ""
+            yield f" {glyphs.dot} {word}: {shown}{more}", tone
 
 
 def _producer(found: Descriptor, glyphs: Glyphs) -> Paragraph:

@@ -30,7 +30,6 @@ from shardscope.engine.model.progress import check
 from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import display_name
 from shardscope.engine.model.topology import Topology
-from shardscope.widgets.topology_panel import coordinate_axes
 
 CHUNK: Final = 8_192
 """Rows between two looks at `cancel`."""
@@ -53,7 +52,7 @@ Select = Callable[[Iterable[int]], Iterable[int]]
 def rank_labels(topology: Topology) -> Ranks:
     """Return what `rank:` finds the files of a topology by."""
     labels: dict[str, set[str]] = {}
-    axes = {mesh.name: coordinate_axes(mesh) for mesh in topology.meshes}
+    axes = {mesh.name: mesh.coordinate_axes for mesh in topology.meshes}
     for held in topology.rank_files:
         names = {",".join(map(str, held.coordinate))}
         for axis, place in zip(axes.get(held.mesh, ()), held.coordinate, strict=False):

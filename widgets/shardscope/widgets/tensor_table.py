@@ -90,7 +90,14 @@ class TensorPanel(Vertical):
 
     BINDING_GROUP_TITLE = "Tensors"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "clear_search", "Clear search", show=False, id="tensors.clear_search"),
+        Binding(
+            "escape",
+            "clear_search",
+            "Clear search",
+            show=False,
+            id="tensors.clear_search",
+            tooltip="Show all tensors again",
+        ),
     ]
     DEFAULT_CSS = """
     TensorPanel {

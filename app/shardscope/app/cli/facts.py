@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from shardscope.engine.host import Host
-from shardscope.engine.model.blocker import Blocks, Severity
 from shardscope.engine.model.descriptor import Descriptor
-from shardscope.engine.model.evidence import Basis, Status
+from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.secrets import redact, shown
 from shardscope.engine.model.state import Presence, StatePart
 from shardscope.engine.model.topology import Mesh
-from shardscope.widgets.figures import number, plural, size
+from shardscope.engine.model.wholeness import Whole, wholeness
+from shardscope.widgets.figures import memory_left, number, plural, size
 
 OK, CAUTION, STOP, QUIET = "green", "yellow", "bold red", "dim"
+WHOLE_STYLE = {Whole.YES: OK, Whole.NO: STOP, Whole.NOT_KNOWN: CAUTION}
 RANKS_SHOWN = 6
 DTYPE_SHOWN = 40
 """Characters of a dtype: an unknown one can be any text."""
@@ -23,7 +24,7 @@ DTYPE_SHOWN = 40
 
 def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text]]:
     """Yield label and answer, the most wanted first."""
-    yield "whole?", whole(descriptor)
+    yield "whole?", _whole(descriptor)
     yield "holds", _holds(descriptor)
     yield "tensors", _tensors(descriptor)
     yield "size", _size(descriptor)
@@ -42,32 +43,9 @@ def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text
         yield "this host", _host(descriptor, host)
 
 
-def whole(descriptor: Descriptor) -> Text:
-    """Answer whether anything is missing or broken, as far as it was examined; never more than that."""
-    errors = [
-        item
-        for item in descriptor.blockers
-        if item.severity is Severity.ERROR
-        and item.code.partition(".")[0] not in ("trust", "limit", "resource")
-    ]
-    limits = [item for item in descriptor.blockers if item.code.startswith("limit.")]
-    harmed = [item for item in errors if {Blocks.INSPECT, Blocks.LOAD, Blocks.CONVERT} & set(item.blocks)]
-    if harmed:
-        return Text.assemble(("no", STOP), f": {plural(len(harmed), 'error')}, see below")
-    if absent := sum(len(mesh.ranks_missing) for mesh in descriptor.topology.meshes):
-        return Text.assemble(("no", STOP), f": {plural(absent, 'rank')} missing")
-    if limits:
-        return Text.assemble(("not known", CAUTION), ": a limit was reached before everything was read")
-    if descriptor.classification.status in (Status.UNKNOWN, Status.AMBIGUOUS):
-        return Text.assemble(
-            ("not known", CAUTION), ": the layout is " + descriptor.classification.status.value
-        )
-    if opaque := len(descriptor.trust.opaque_files):
-        return Text.assemble(
-            ("not known", CAUTION),
-            f": {plural(opaque, 'opaque file')} not examined; nothing is missing by name",
-        )
-    return Text.assemble(("yes", OK), ", as far as names and headers tell")
+def _whole(descriptor: Descriptor) -> Text:
+    found = wholeness(descriptor)
+    return Text.assemble((found.answer.value, WHOLE_STYLE[found.answer]), f", {found.why}")
 
 
 def _holds(descriptor: Descriptor) -> Text:
@@ -130,22 +108,15 @@ def _mesh(mesh: Mesh) -> Text:
     )
     if mesh.ranks_seen:
         answer.append(f" · {plural(len(mesh.ranks_seen), 'rank')} seen", QUIET)
-    for ranks, word in ((mesh.ranks_missing, "missing"), (mesh.ranks_duplicate, "twice")):
+    for ranks, count, word in (
+        (mesh.ranks_missing, mesh.missing_count, "missing"),
+        (mesh.ranks_duplicate, len(mesh.ranks_duplicate), "twice"),
+    ):
         if ranks:
-            named = ", ".join(_rank(mesh, rank) for rank in ranks[:RANKS_SHOWN])
-            more = f" and {len(ranks) - RANKS_SHOWN:,} more" if len(ranks) > RANKS_SHOWN else ""
+            named = ", ".join(map(mesh.rank_name, ranks[:RANKS_SHOWN]))
+            more = f" and {count - RANKS_SHOWN:,} more" if count > RANKS_SHOWN else ""
             answer.append(f" · {word}: {named}{more}", STOP)
     return answer
-
-
-def _rank(mesh: Mesh, coordinate: tuple[int, ...]) -> str:
-    """Name a rank by its place on each axis: `dp 5 tp 0`."""
-    names = [
-        axis.name for axis in mesh.axes if axis.size is not None and axis.name not in ("world", "zero_stage")
-    ]
-    if len(names) != len(coordinate):
-        return "/".join(map(str, coordinate))
-    return " ".join(f"{name} {place}" for name, place in zip(names, coordinate, strict=True))
 
 
 def _producer(descriptor: Descriptor) -> Text:
@@ -203,16 +174,12 @@ def _conversion(descriptor: Descriptor) -> Text:
 
 def _host(descriptor: Descriptor, host: Host) -> Text:
     needs = descriptor.resources
-    room = host.ram_available
-    if host.cgroup_limit is not None:
-        left = host.cgroup_limit - (host.cgroup_used or 0)
-        room = left if room is None else min(room, left)
     answer = Text(f"{size(host.disk_free)} free on disk")
     answer.append(_short(needs.output_bytes, host.disk_free), STOP)
     answer.append(f" · {size(host.ram_available)} of {size(host.ram_total)} memory free")
     if host.cgroup_limit is not None:
         answer.append(f", limited to {size(host.cgroup_limit)}")
-    answer.append(_short(needs.peak_ram_bytes, room), STOP)
+    answer.append(_short(needs.peak_ram_bytes, memory_left(host)), STOP)
     return answer
 
 

@@ -1,8 +1,8 @@
 """The explorer as a Textual application: screens, keys that work everywhere, themes, and the last guard on what is drawn."""
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import App, SystemCommand
@@ -23,6 +23,9 @@ from shardscope.engine.model.limits import Limits
 from shardscope.styles import SHEETS
 from shardscope.styles.themes import DARK, LIGHT
 from shardscope.widgets.safe import UnsafeFilter
+
+if TYPE_CHECKING:
+    from shardscope.widgets.paragraphs import Paragraphs
 
 MUTED: Final = 0.62
 """How much of the foreground is in muted text: contrast 6 : 1 on our themes."""
@@ -51,6 +54,22 @@ class Explorer(App[ExitCode]):
             tooltip="Find and run any command",
         ),
         Binding("question_mark,f1", "help", "Keys", id="app.help", tooltip="Show what every key does here"),
+        Binding(
+            "f2",
+            "matrix",
+            "Support matrix",
+            show=False,
+            id="app.matrix",
+            tooltip="What this release does with each kind of checkpoint",
+        ),
+        Binding(
+            "f3",
+            "glossary",
+            "Glossary",
+            show=False,
+            id="app.glossary",
+            tooltip="Eight things that are all called sharding",
+        ),
         Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; nothing was written"),
         Binding(
             "ctrl+c",
@@ -162,6 +181,34 @@ class Explorer(App[ExitCode]):
 
         if not isinstance(self.screen, Dialog):
             self.push_screen(Help(key_rows(self.screen)))
+
+    def _read(self, title: str, page: "Callable[[], Paragraphs]") -> None:
+        from shardscope.app.explorer.dialogs import Dialog
+        from shardscope.app.explorer.reference import Reference
+
+        if isinstance(self.screen, Reference):
+            if self.screen.name_of_page == title:
+                return
+            self.pop_screen()
+        if not isinstance(self.screen, Dialog):
+            self.push_screen(Reference(title, page()))
+
+    def action_matrix(self) -> None:
+        """Show the support matrix, the row of the checkpoint in hand first."""
+        from shardscope.engine import sources, support_matrix
+        from shardscope.widgets.matrix_panel import MatrixPanel
+
+        looking = [each.found for each in self.screen_stack if isinstance(each, Explore)]
+        found = looking[-1] if looking else None
+        name = None if found is None else found.descriptor.classification.format
+        self._read("support matrix", lambda: MatrixPanel(support_matrix(), sources(), name))
+
+    def action_glossary(self) -> None:
+        """Show the glossary."""
+        from shardscope.engine import glossary
+        from shardscope.widgets.glossary_panel import GlossaryPanel
+
+        self._read("glossary", lambda: GlossaryPanel(glossary()))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the commands of the palette: everything that a key does, and the choice of a theme."""

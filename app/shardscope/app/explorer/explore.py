@@ -13,7 +13,7 @@ from textual.widgets import Static
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.examination import Examination, State
 from shardscope.app.explorer.hints import Hints
-from shardscope.app.explorer.messages import FileChosen
+from shardscope.app.explorer.messages import Chosen, FileChosen, PartChosen
 from shardscope.app.explorer.target import Target, inspect_command
 from shardscope.engine.model.progress import Progress
 from shardscope.widgets.safe import Tone, content
@@ -74,7 +74,7 @@ class Explore(Examination):
     def __init__(self, target: Target, engine: Engine, *, nested: bool = False) -> None:
         super().__init__(target, engine)
         self.nested = nested
-        """Whether the Open screen is below this one."""
+        """Whether another screen is below this one, to which esc goes back."""
         self.workspace: Workspace | None = None
         """What holds the facts; None until there are some."""
 
@@ -149,6 +149,10 @@ class Explore(Examination):
     def _file_chosen(self, event: FileChosen) -> None:
         self.preview(event.path)
 
+    @on(PartChosen)
+    def _part_chosen(self, event: PartChosen) -> None:
+        self.post_message(Chosen(os.path.join(self.target.path, os.fsdecode(event.path))))
+
     def action_copy(self) -> None:
         """Copy the command that says what the panel in front says, and show it."""
         from shardscope.app.explorer.dialogs import CopiedCommand
@@ -171,7 +175,7 @@ class Explore(Examination):
         self.stop_looking()
 
     def action_back(self) -> None:
-        """Go back to the question what to look at; never out of the app."""
+        """Go back to where this was chosen; never out of the app."""
         if self.nested:
             self.left = True
             self.dismiss(None)

@@ -14,7 +14,11 @@ from shardscope.widgets.safe import Tone, content
 ORDER: Final = (
     "explore.stop",
     "explore.again",
+    "explore.part",
     "explore.search",
+    "ranks.next",
+    "reference.search",
+    "reference.back",
     "app.palette",
     "app.help",
     "explore.files",

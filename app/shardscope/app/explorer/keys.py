@@ -33,7 +33,8 @@ class KeyRow:
     @property
     def in_palette(self) -> bool:
         """Whether it is worth a line in the palette: not the moves of a cursor, which live in the fingers."""
-        return bool(self.tooltip) and self.id is not None and not self.action.startswith("command_palette")
+        moves = self.id is None or self.id.startswith("rows.")
+        return bool(self.tooltip) and not moves and not self.action.startswith("command_palette")
 
     async def run(self) -> None:
         """Do what the keys do."""

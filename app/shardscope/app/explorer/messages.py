@@ -35,6 +35,15 @@ class FileChosen(Message):
         self.path = path
 
 
+class PartChosen(Message):
+    """The person wants to look at one save or one part alone."""
+
+    def __init__(self, path: bytes) -> None:
+        super().__init__()
+        self.path = path
+        """Relative to the root."""
+
+
 class Progressed(Message):
     """Work went on. A newer report of the same stage replaces an older one that nobody has read."""
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.widget import Widget
 
+from shardscope.app.explorer.parts import PartOf, parts_of
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.widgets.safe import Tone
 
@@ -30,6 +32,11 @@ class Found:
     def descriptor(self) -> Descriptor:
         """Every fact of the checkpoint."""
         return self.inspection.descriptor
+
+    @cached_property
+    def parts(self) -> tuple[PartOf, ...]:
+        """What can be looked at alone."""
+        return parts_of(self.descriptor, self.inspection.inventory)
 
 
 @dataclass(frozen=True)
@@ -116,8 +123,13 @@ def _fill_preview(panel: Any, found: Found) -> None:
         panel.show(found.preview.title, found.preview.lines, found.preview.note, found.blocks)
 
 
-NEXT: Final = (("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys"))
-"""What the summary says to press next."""
+def _next(found: Found) -> tuple[tuple[str, str], ...]:
+    """Return what the summary says to press next."""
+    keys = (("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys"))
+    if not found.parts:
+        return keys
+    return (("o", "choose one" if found.parts[0].is_save else "open a part"), *keys)
+
 
 PANELS: Final = (
     Panel(
@@ -126,7 +138,7 @@ PANELS: Final = (
         "The answer at a glance",
         _summary,
         lambda found: (found.descriptor.classification, found.descriptor.blockers),
-        lambda panel, found: panel.show(found.descriptor, found.host, NEXT),
+        lambda panel, found: panel.show(found.descriptor, found.host, _next(found)),
     ),
     Panel(
         "evidence",
@@ -154,6 +166,7 @@ PANELS: Final = (
         _topology,
         lambda found: found.descriptor.topology,
         lambda panel, found: panel.show(found.descriptor.topology),
+        keys="RankMap",
     ),
     Panel(
         "resources",

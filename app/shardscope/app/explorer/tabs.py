@@ -68,6 +68,12 @@ class Panels(Container):
         """The widget of the active panel."""
         return self.panel(self.active)
 
+    @property
+    def front_keys(self) -> Widget | None:
+        """The widget in the active panel that takes the keys."""
+        front, keys = self.front, self._active_panel.keys
+        return front if front is None or keys is None else front.query_one(keys)
+
     async def switch(self, name: str) -> None:
         """Bring a panel to the front and give it the keys.
 
@@ -115,7 +121,5 @@ class Panels(Container):
 
     def focus_front(self) -> None:
         """Give the keys to the active panel."""
-        front = self.front
-        if front is not None:
-            keys = self._active_panel.keys
-            self.screen.set_focus(front if keys is None else front.query_one(keys))
+        if self.front_keys is not None:
+            self.screen.set_focus(self.front_keys)

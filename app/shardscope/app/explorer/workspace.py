@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from shardscope.app.explorer.listing import as_glob, as_order
-from shardscope.app.explorer.messages import FileChosen
+from shardscope.app.explorer.messages import FileChosen, PartChosen
 from shardscope.app.explorer.panels import PANELS, Found
 from shardscope.app.explorer.search import SearchBar, places
 from shardscope.app.explorer.tabs import Panels
@@ -19,6 +19,7 @@ from shardscope.app.explorer.target import Target, tensors_command
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
 from shardscope.widgets.paragraphs import Paragraphs
+from shardscope.widgets.topology_panel import TopologyPanel
 
 
 class Workspace(Vertical):
@@ -28,6 +29,13 @@ class Workspace(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", id="explore.search", tooltip="Search in what has the keys"),
         Binding("f", "files", "Files", id="explore.files", tooltip="Go to the file tree and back"),
+        Binding(
+            "o",
+            "open_part",
+            "Open one",
+            id="explore.part",
+            tooltip="Choose one of several saves, or a part of a composite, and look at it alone",
+        ),
         Binding("tab", "step(1)", "Panel", id="explore.next_panel", tooltip="Go to the next panel"),
         Binding(
             "shift+tab",
@@ -149,6 +157,12 @@ class Workspace(Vertical):
         if event.subject is not None and self.file_tree.reveal_subject(event.subject):
             self._go_to_files()
 
+    @on(TopologyPanel.FilesChosen)
+    def _rank_chosen(self, event: TopologyPanel.FilesChosen) -> None:
+        event.stop()
+        if self.file_tree.reveal_subject(event.held.files[0]):
+            self._go_to_files()
+
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
         if self.query_one(SearchBar).is_open:
@@ -164,19 +178,31 @@ class Workspace(Vertical):
         else:
             raise SkipAction
 
+    def action_open_part(self) -> None:
+        """Offer the saves or the parts, and open the one that is chosen."""
+        from shardscope.app.explorer.choose import Choose
+
+        def chosen(path: bytes | None) -> None:
+            if path is not None:
+                self.post_message(PartChosen(path))
+
+        self.app.push_screen(Choose(self._found.parts), chosen)
+
     # Searching
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now: matches are gone through while there is a search."""
+        if action == "open_part":
+            return bool(self._found.parts)
         return action != "match" or (self.is_mounted and self.query_one(SearchBar).is_open)
 
     def action_search(self) -> None:
         """Search in the files where they have the keys, otherwise in the panel in front."""
         from shardscope.widgets.tensor_table import TensorPanel
 
-        self._searched = self.file_tree if self.file_tree.has_focus else self.panels.front
-        if isinstance(self._searched, TensorPanel):
-            self._searched.search()
+        self._searched = self.file_tree if self.file_tree.has_focus else self.panels.front_keys
+        if isinstance(self.panels.front, TensorPanel) and self._searched is not self.file_tree:
+            self.panels.front.search()
         elif self._searched is not None and (where := places(self._searched, self._found)) is not None:
             self.query_one(SearchBar).open(where)
             self.refresh_bindings()

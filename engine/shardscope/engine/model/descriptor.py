@@ -93,6 +93,8 @@ class Component(Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[str, ...]
     bytes: int
     note: str | None = None
+    named_by: str | None = None
+    """Of a candidate: the tracker that names it."""
 
 
 class ProducerFact(Struct, frozen=True, forbid_unknown_fields=True):
