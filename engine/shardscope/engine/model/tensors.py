@@ -77,7 +77,18 @@ class TensorTable(Sequence[TensorSpec]):
     Names, one reference each; dtypes, shapes and files are stored once and referred to by number.
     """
 
-    __slots__ = ("_begin", "_dtype", "_dtypes", "_end", "_file", "_files", "_shape", "_shapes", "names", "regular")
+    __slots__ = (
+        "_begin",
+        "_dtype",
+        "_dtypes",
+        "_end",
+        "_file",
+        "_files",
+        "_shape",
+        "_shapes",
+        "names",
+        "regular",
+    )
 
     def __init__(self) -> None:
         self.names: list[str] = []
