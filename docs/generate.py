@@ -15,6 +15,7 @@ from pathlib import Path
 
 from claim_pages import glossary, matrix, readme, schema, sources
 from command_pages import commands, manual
+from gallery_pages import gallery
 
 from shardscope.engine.capabilities.published import SCHEMA_FILES
 from shardscope.engine.model import limits
@@ -123,6 +124,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/limits.md": limit_page,
     "docs/commands.md": commands,
     "docs/shardscope.1": manual,
+    "docs/gallery.md": gallery,
     "docs/support-matrix.md": matrix,
     "docs/glossary.md": glossary,
     "docs/sources.md": sources,

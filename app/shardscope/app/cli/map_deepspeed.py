@@ -120,14 +120,14 @@ def from_deepspeed(
             raise click.UsageError(
                 f"{name!r} has {len(known[name])} shards, and --tp says {tp}.", click.get_current_context()
             )
-    translations = translate_deepspeed(found, known, strict=not any_patterns, unmatched_dim=unmatched_dim)
-    refuse(session, translations)
-    made = translations.parameters
-    if not made:
+    if not known and not found.affine:
         raise click.UsageError(
             "There is no affine map, and categories need the shapes of the shards: --shard or --shards.",
             click.get_current_context(),
         )
+    translations = translate_deepspeed(found, known, strict=not any_patterns, unmatched_dim=unmatched_dim)
+    refuse(session, translations)
+    made = translations.parameters
     ranks = {len(one.lowered.ranks) for one in made.values() if one.lowered is not None}
     if lowered or any(one.map is None for one in made.values()) or len(ranks) > 1:
         parts = by_tensor(

@@ -39,7 +39,7 @@ PIECES = 12
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @choosing
-@click.option("--rank", type=int, help="Draw the shard of this rank, too, and list only it.")
+@click.option("--rank", type=int, help="Draw the shard of this rank, too.")
 @click.option(
     "--width",
     type=click.IntRange(8, 400),
@@ -109,19 +109,22 @@ def lines(one: "Explanation", rank: int | None = None, *, everything: bool = Fal
         yield from (f"  {display_name(text, 400)}" for text in one.tree)
     yield ""
     yield "shards"
-    shards = [shard for shard in one.shards if rank is None or rank in shard.ranks]
-    shown = shards if everything else shards[:SHARDS]
+    shown = one.shards if everything else one.shards[:SHARDS]
     for shard in shown:
         yield from shard_lines(shard, everything=everything)
-    if len(shards) > len(shown):
-        yield more(len(shards) - len(shown), "shard")
+    rest = one.shards[len(shown) :]
+    if rest:
+        yield more(len(rest), "shard")
+    for shard in rest:
+        if rank in shard.ranks:
+            yield from shard_lines(shard, everything=everything)
     yield ""
     yield "checks"
     for sentence in one.says:
         yield from wrapped(sentence, 2, first="")
     yield from blocked(one.blockers)
     for drawn in (one.picture, one.shard_picture):
-        if drawn is not None:
+        if drawn is not None and drawn.lines:
             yield ""
             yield from picture_lines(drawn)
 

@@ -135,8 +135,7 @@ def line(node: Node) -> str:
             held = sum(box is not None for box in node.boxes)
             return f"blocks over {' x '.join(node.axes)}: {held:,} of {counted(len(node.boxes), 'rank')} {'has' if held == 1 else 'have'} a box"
         case nodes.FlatRange():
-            widths = tuple(stop - start for start, stop in zip(node.start, node.stop, strict=False))
-            return f"flat range over {node.axis}: the flattened input into {_widths(widths)}"
+            return f"flat range over {node.axis}: the flattened input into {_ranges(node.start, node.stop)}"
     return f"scale: the shard holds the values times {node.numerator}/{node.denominator}"
 
 
@@ -150,6 +149,17 @@ def _widths(widths: Sequence[int]) -> str:
         f"{times:,} x {width:,}" if times > 1 else f"{width:,}" for width, times in runs[:WIDTHS]
     )
     return shown if len(runs) <= WIDTHS else f"{shown}, ... ({len(widths):,} widths)"
+
+
+def _ranges(start: Sequence[int], stop: Sequence[int]) -> str:
+    widths = [high - low for low, high in zip(start, stop, strict=False)]
+    if len(set(widths)) == 1 and all(low == number * widths[0] for number, low in enumerate(start)):
+        return f"{len(widths):,} x {widths[0]:,}"
+    shown = [
+        f"{low:,}-{high - 1:,}" if high > low else "nothing" for low, high in zip(start, stop, strict=False)
+    ]
+    more = f", ... ({len(shown):,} ranges)" if len(shown) > WIDTHS else ""
+    return ", ".join(shown[:WIDTHS]) + more
 
 
 def _shard(group: ShardGroup, lowered: Lowered, bits: int | None) -> ShardInWords:

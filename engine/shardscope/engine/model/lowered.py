@@ -10,7 +10,7 @@ from shardscope.engine.model.schemas import LOWERED
 SCHEMA: Final = LOWERED
 
 
-class IndexList(Struct, frozen=True, forbid_unknown_fields=True):
+class IndexList(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Elements that no few pieces describe, one address on each side for each of them."""
 
     source: tuple[int, ...]
@@ -21,7 +21,7 @@ class IndexList(Struct, frozen=True, forbid_unknown_fields=True):
     scale: tuple[int, int] = ONE
 
 
-class ShardGroup(Struct, frozen=True, forbid_unknown_fields=True):
+class ShardGroup(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Ranks with equal shards: said once for all of them, so that replicas over a thousand ranks cost one entry."""
 
     ranks: tuple[int, ...]
@@ -32,7 +32,7 @@ class ShardGroup(Struct, frozen=True, forbid_unknown_fields=True):
     indexed: tuple[IndexList, ...] = ()
 
 
-class LoweredTensor(Struct, frozen=True, forbid_unknown_fields=True):
+class LoweredTensor(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The normal form of one tensor's map."""
 
     shape: tuple[int, ...]

@@ -25,7 +25,7 @@ class Side(Struct, frozen=True, forbid_unknown_fields=True):
         return Side(self.offset + by, self.strides)
 
 
-class Piece(Struct, frozen=True, forbid_unknown_fields=True):
+class Piece(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One block: `shard[dest] = full[source] * scale`, held by every rank of `holders` at the same shard address."""
 
     shape: tuple[int, ...]

@@ -19,7 +19,7 @@ Extent = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class _Node(Struct, frozen=True, forbid_unknown_fields=True, tag_field="node"):
+class _Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="node"):
     """What all nodes share."""
 
 
@@ -38,7 +38,7 @@ class Contiguous(_Node, frozen=True, tag="contiguous"):
     of: "Node | None" = None
 
 
-class Part(Struct, frozen=True, forbid_unknown_fields=True):
+class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A sub-parameter: `size` slices of the input, sharded by `map` as a tensor of their own."""
 
     size: Extent
@@ -136,14 +136,14 @@ class MeshAxis(Struct, frozen=True, forbid_unknown_fields=True):
     size: Annotated[int, Meta(ge=1)]
 
 
-class DeviceMesh(Struct, frozen=True, forbid_unknown_fields=True):
+class DeviceMesh(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Ranks on named axes, row-major. `ranks` are their labels, in order; null means 0, 1, 2, ..."""
 
     axes: tuple[MeshAxis, ...]
     ranks: tuple[int, ...] | None = None
 
 
-class TensorMap(Struct, frozen=True, forbid_unknown_fields=True):
+class TensorMap(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The map of one tensor on one of the document's meshes."""
 
     shape: tuple[Extent, ...]
