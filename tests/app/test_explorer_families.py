@@ -16,6 +16,7 @@ from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.explore import Explore
 from shardscope.engine.host import Host
 from shardscope.widgets.rank_map import RankMap
+from tests import demo
 from tests.app.fakes import GIB
 from tests.checkpoints import write_sharded
 from tests.conftest import SIZES, Snap, settle
@@ -88,7 +89,15 @@ def many_ranks(root: Path) -> None:
                 (step / f"bf16_zero_pp_rank_{dp}_mp_rank_{mp:02}_optim_states.pt").write_bytes(content)
 
 
+def damaged(root: Path) -> None:
+    """A small Llama that a download left unfinished."""
+    root.rmdir()
+    demo.make_whole(root)
+    demo.damage(root)
+
+
 MADE: Final[dict[str, Callable[[Path], None]]] = {
+    "tiny-llama-damaged": damaged,
     "llama-gguf": gguf,
     "run42": saves,
     "iter_0000010": ambiguous,
@@ -117,6 +126,7 @@ SCREENS: Final[dict[str, tuple[str, tuple[int, int], tuple[str, ...]]]] = {
     "meta": ("hf/meta_consolidated_mp2/checkpoint", SMALL, ()),
     "mistral": ("hf/mistral_consolidated/checkpoint", SMALL, ()),
     "vllm": ("hf/vllm_sharded_state_tp2/checkpoint", SMALL, ("4",)),
+    "download unfinished": ("tiny-llama-damaged", USUAL, ("3",)),
     "gguf": ("llama-gguf", SMALL, ()),
     "ambiguous": ("iter_0000010", SMALL, ("2",)),
     "saves": ("run42", SMALL, ()),

@@ -7,17 +7,27 @@ from textual.binding import Binding
 from textual.command import CommandPalette
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.choose import Choose
 from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, Help, OwnError
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.keys import key_rows
 from shardscope.app.explorer.open import Open
 from shardscope.app.explorer.panels import PANELS
+from shardscope.app.explorer.reference import Reference
 from shardscope.app.explorer.workspace import Workspace
+from shardscope.widgets.blockers_panel import BlockersPanel
+from shardscope.widgets.rank_map import RankMap
+from shardscope.widgets.rows import VirtualRows
+from shardscope.widgets.tensor_table import TensorPanel
+from shardscope.widgets.virtual_table import VirtualTable
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
 
-OWNERS = (Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, OwnError)
+OWNERS = (
+    *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, OwnError, Choose, Reference),
+    *(VirtualRows, VirtualTable, RankMap, BlockersPanel, TensorPanel),
+)
 
 
 def bindings() -> Iterator[Binding]:

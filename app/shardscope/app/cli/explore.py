@@ -34,17 +34,20 @@ def explore(
 
     PATH is a file or folder; without it the current folder is offered.
     """
+    from shardscope.engine.model.limits import Limits, with_overrides
+
+    bounded = with_overrides(Limits(), dict(limits))
     if reason := _hindrance():
         from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
-        raise Fault("usage.no_terminal", reason=reason, command=inspect_command(Target(path or ".")))
+        same = inspect_command(Target(path or ".", bounded, hf_cache))
+        raise Fault("usage.no_terminal", reason=reason, command=same)
     from shardscope.app.explorer import run
-    from shardscope.engine.model.limits import Limits, with_overrides
 
     return run(
         path,
-        limits=with_overrides(Limits(), dict(limits)),
+        limits=bounded,
         hf_cache=hf_cache,
         mouse=not no_mouse,
         theme=theme,

@@ -1,0 +1,26 @@
+"""The pictures of the README are screens that the tests draw and compare, so that none of them is out of date."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from tests.app.test_explorer_families import SCREENS as FAMILIES
+from tests.app.test_explorer_screens import SCREENS
+from tests.conftest import SIZES
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)")
+DRAWN = {f"snapshots/test_explorer_families/test_screen[{screen}].svg" for screen in FAMILIES} | {
+    f"snapshots/test_explorer_screens/test_screen[{screen}-{width}x{height}].svg"
+    for screen in SCREENS
+    for width, height in SIZES
+}
+
+
+def test_every_picture_of_the_readme_is_a_screen_that_is_compared() -> None:
+    pictures = PICTURE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert 3 <= len(pictures) <= 6
+    for says, where in pictures:
+        assert len(says) > 20, "a picture is told to those who cannot see it"
+        assert unquote(where) in DRAWN
+        assert (ROOT / unquote(where)).is_file()
