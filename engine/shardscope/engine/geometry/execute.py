@@ -6,7 +6,7 @@ is read or written beyond an array.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -30,7 +30,10 @@ Kind: TypeAlias = Literal["parameter", "state"]
 """What the tensor is: a parameter, or the state of an optimizer, whose values do not scale as the parameter's do."""
 
 AT_ONCE = 32 << 20
-"""Bytes moved between two looks at `cancel`: some 10 ms."""
+"""Bytes moved between two looks at `cancel`: some 20 ms."""
+
+CONTIGUOUS = 512 << 20
+"""The same for a single run: the C library copies that much in one call a quarter faster than in parts."""
 
 UNCOVERED = "map.uncovered"
 """A target layout need not hold every element."""
@@ -72,17 +75,20 @@ def assemble(
     chosen: list[_Job] = []
     others: list[_Job] = []
     covered = 0
+    choices: dict[tuple[int, ...], int] = {}
     for shard in lowered.ranks:
         taken: dict[int, list[Piece | IndexedPiece]] = {}
         for piece in shard.held:
-            taken.setdefault(chosen_holder(piece.holders, choose), []).append(piece)
-        covered += sum(piece.elements for piece in taken.get(shard.rank, ()))
+            if piece.holders not in choices:
+                choices[piece.holders] = chosen_holder(piece.holders, choose)
+            taken.setdefault(choices[piece.holders], []).append(piece)
         for rank, pieces in taken.items():
             program = shard_program(shard, lowered.elements, of.bits, pieces, inward=True)
+            covered += program.size if rank == shard.rank else 0
             jobs = chosen if rank == shard.rank else others
             jobs += [_Job(copy, held[shard.rank], shard.rank, rank) for copy in program.all]
-    if covered != lowered.elements:
-        raise Fault("map.incomplete", found=covered, expected=lowered.elements)
+    if covered != len(target):
+        raise Fault("map.incomplete", found=covered, expected=len(target))
     meter = Meter("assemble", sum(job.copy.size for job in (*chosen, *others)), progress)
     run = partial(_run, target=target, of=of, workers=workers, cancel=cancel, meter=meter)
     run(chosen, _copy)
@@ -118,11 +124,10 @@ def slice_(
     target = raw(held)
     if shard.padding:
         target[:] = 0
-    pieces = shard.held
-    mapped = sum(piece.elements for piece in pieces)
-    if mapped + shard.padding != shard.elements:
-        raise Fault("map.incomplete", found=mapped + shard.padding, expected=shard.elements)
-    program = shard_program(shard, lowered.elements, of.bits, pieces, inward=False)
+    program = shard_program(shard, lowered.elements, of.bits, shard.held, inward=False)
+    written = program.size + of.bytes_of(shard.padding)
+    if written != len(target):
+        raise Fault("map.incomplete", found=written, expected=len(target))
     jobs = [_Job(copy, source, rank, rank) for copy in program.all]
     meter = Meter("slice", program.size, progress)
     _run(jobs, _copy, target=target, of=of, workers=workers, cancel=cancel, meter=meter)
@@ -200,20 +205,27 @@ def _run(
             work(job, target, of)
         return sum(job.copy.size for job in some)
 
-    if sum(job.copy.size for job in jobs) < SMALL:
+    total = sum(job.copy.size for job in jobs)
+    if total < SMALL:
         workers = 1
-    tasks = (partial(batch, some) for some in _batches(jobs))
+    most = min(CONTIGUOUS, max(AT_ONCE, total // workers))
+    tasks = (partial(batch, some) for some in _batches(jobs, most))
     for done in in_order(tasks, workers, cancel):
         meter.add(done)
 
 
-def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-    """Yield jobs in batches of about `AT_ONCE` bytes, large ones cut."""
+def _parts(copy: Copy | IndexedCopy, contiguous: int) -> Iterable[Copy | IndexedCopy]:
+    if isinstance(copy, IndexedCopy):
+        return (copy,)
+    return split(copy, AT_ONCE if copy.counts or copy.scale != ONE else contiguous)
+
+
+def _batches(jobs: Sequence[_Job], most: int) -> Iterator[list[_Job]]:
+    """Yield jobs in batches of about `AT_ONCE` bytes, large ones cut, single runs at `most`."""
     batch: list[_Job] = []
     size = 0
     for job in jobs:
-        parts = split(job.copy, AT_ONCE) if isinstance(job.copy, Copy) else (job.copy,)
-        for part in parts:
+        for part in _parts(job.copy, most):
             batch.append(job._replace(copy=part))
             size += part.size
             if size >= AT_ONCE or len(batch) >= CALLS:

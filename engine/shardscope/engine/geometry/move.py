@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry.program import Copy, IndexedCopy, blocked, split
+from shardscope.engine.geometry.program import LINE, Copy, IndexedCopy, blocked, split
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Side
 
@@ -31,7 +31,7 @@ LONGEST = 1 << 28
 SCRATCH = 256 << 10
 """Bytes of a part that is gathered into a buffer of its own, to be compared or scaled while in cache."""
 
-CHUNK = 64 << 10
+CHUNK = 32 << 10
 """Indices that are looked up at one time."""
 
 
@@ -61,39 +61,67 @@ def _move_indexed(copy: IndexedCopy, source: Bytes, target: Bytes) -> None:
     begin, start = np.frombuffer(copy.source, "<i8"), np.frombuffer(copy.target, "<i8")
     if not len(begin):
         return
-    run, unit = copy.run, copy.unit
-    for addresses, buffer in ((begin, source), (start, target)):
-        low, high = int(addresses.min()) * unit, int(addresses.max()) * unit + run
-        if low < 0 or high > len(buffer):
-            raise Fault("map.outside", start=low, end=high, limit=len(buffer))
-    begin, start, run = _lengthened(begin, start, run, run // unit)
-    here, take = _grid(begin, source, run, unit)
-    there, put = _grid(start, target, run, unit)
-    first, last = int(put[0]), int(put[-1])
-    if here.flags.c_contiguous and last - first == len(put) - 1 and (np.diff(put) == 1).all():
-        np.take(here, take, out=there[first : last + 1], mode="clip")  # "raise" would go through a buffer
-        return
-    for at in range(0, len(take), CHUNK):
-        there[put[at : at + CHUNK]] = here[take[at : at + CHUNK]]
+    begin, start, run = _lengthened(begin, start, copy.run, copy.run // copy.unit)
+    here, take_step = _grid(begin, source, run, copy.unit)
+    there, put_step = _grid(start, target, run, copy.unit)
+    if run >= LINE and len(begin) > 1 and not (np.diff(start) > 0).all():
+        order = np.argsort(
+            start
+        )  # gathering what the target needs is quicker than scattering what the source has
+        begin, start = begin[order], start[order]
+    for at in range(
+        0, len(begin), CHUNK
+    ):  # a chunk's indices stay in cache while they are checked, divided and used
+        take = _numbers(begin[at : at + CHUNK], take_step, len(here), copy.unit)
+        put = _numbers(start[at : at + CHUNK], put_step, len(there), copy.unit)
+        if isinstance(put, slice) and not isinstance(take, slice) and here.flags.c_contiguous:
+            np.take(here, take, out=there[put], mode="clip")  # "raise" would go through a buffer
+        else:
+            there[put] = here[take]
+
+
+def _numbers(addresses: Index, step: int, count: int, unit: int) -> Index | slice:
+    """Return which elements of a grid addresses stand for, as a slice where they follow each other.
+
+    Raises `Fault` `map.outside`.
+    """
+    numbers = addresses if step == 1 else addresses // step
+    first, length = int(numbers[0]), len(numbers)
+    follow = int(numbers[-1]) - first == length - 1 and bool((np.diff(numbers) == 1).all())
+    # Read without their sign, addresses below zero are beyond every end.
+    high = int(addresses[-1] if follow and first >= 0 else addresses.view("<u8").max())
+    if high // step >= count:
+        raise Fault(
+            "map.outside",
+            start=int(addresses.min()) * unit,
+            end=(high + step) * unit,
+            limit=count * step * unit,
+        )
+    return slice(first, first + length) if follow else numbers
 
 
 def _lengthened(begin: Index, start: Index, run: int, units: int) -> tuple[Index, Index, int]:
     """Return the same runs as fewer and longer ones, where all of them continue each other as evenly as that."""
-    breaks = np.flatnonzero((np.diff(begin) != units) | (np.diff(start) != units)) + 1
-    if len(breaks) > len(begin) // 2:
-        return begin, start, run
-    each = int(np.gcd.reduce(breaks, initial=len(begin)))
+    each = len(begin)
+    for at in range(0, len(begin), CHUNK):  # with one address before, so that every step is seen
+        first, chosen = max(0, at - 1), slice(max(0, at - 1), at + CHUNK)
+        breaks = np.flatnonzero((np.diff(begin[chosen]) != units) | (np.diff(start[chosen]) != units))
+        each = int(np.gcd.reduce(breaks + (first + 1), initial=each))
+        if each == 1:
+            return begin, start, run
     return begin[::each], start[::each], run * each
 
 
-def _grid(addresses: Index, buffer: Bytes, run: int, unit: int) -> tuple[NDArray[np.generic], Index]:
-    """Return a buffer as elements of `run` bytes, one at each multiple of the addresses' common step, and their numbers."""
+def _grid(addresses: Index, buffer: Bytes, run: int, unit: int) -> tuple[NDArray[np.generic], int]:
+    """Return a buffer as elements of `run` bytes, one at each multiple of a step, and this step, in units.
+
+    All addresses are multiples of it.
+    """
     step = run
     if run != unit:
         step = math.gcd(int(np.gcd.reduce(addresses)) * unit, run)
-        addresses = addresses // (step // unit)
-    count = (len(buffer) - run) // step + 1
-    return np.ndarray((count,), PLAIN.get(run) or f"V{run}", buffer, 0, (step,)), addresses
+    count = max(0, (len(buffer) - run) // step + 1)
+    return np.ndarray((count,), PLAIN.get(run) or f"V{run}", buffer, 0, (step,)), step // unit
 
 
 def parts(copy: Copy | IndexedCopy) -> Iterator[tuple[Copy | IndexedCopy, Copy | IndexedCopy]]:

@@ -15,13 +15,15 @@ from msgspec import Struct
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, IndexedPiece, Piece, RankShard, Side
 
+_UNIT = (1,)
+
 LINE = 64
 """Bytes of a cache line. A run at least this long needs no care for caches: every line that is touched is used up."""
 
 SHORT = 16
 """Innermost loops shorter than this cost more to enter than to run."""
 
-SHORT_RUN = 16 << 10
+SHORT_RUN = 64 << 10
 MANY = 64
 """So many runs of at most `SHORT_RUN` bytes are moved by index: a call for each would take longer than moving them."""
 
@@ -163,40 +165,44 @@ def shard_program(
     """
     full, held = byte_count(elements, bits), byte_count(shard.elements, bits)
     sizes = (held, full) if inward else (full, held)
-    copies, indexed = [], []
+    copies: list[Copy] = []
+    indexed: list[IndexedCopy] = []
+    runs: dict[tuple[int, tuple[int, int]], tuple[list[int], list[int]]] = {}
     for piece in pieces:
-        scale = inverse(piece.scale) if inward else piece.scale
         if isinstance(piece, IndexedPiece):
             item = byte_count(1, bits)
             sides = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
+            scale = inverse(piece.scale) if inward else piece.scale
             indexed.append(IndexedCopy(item, item, *sides, scale))
             continue
         one, other = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
+        if one.strides == _UNIT and other.strides == _UNIT and len(piece.shape) == 1:
+            key = (piece.shape[0], piece.scale)
+            if key not in runs:
+                runs[key] = ([], [])
+            sources, targets = runs[key]
+            sources.append(one.offset)
+            targets.append(other.offset)
+            continue
+        scale = inverse(piece.scale) if inward else piece.scale
         copy = compiled(piece.shape, one, other, bits, scale)
         if copy is not None:
             copies.append(bounded(copy, *sizes))
-    return Program(shard.rank, *collected(copies, indexed))
-
-
-def collected(
-    copies: Sequence[Copy], indexed: Sequence[IndexedCopy]
-) -> tuple[tuple[Copy, ...], tuple[IndexedCopy, ...]]:
-    """Return copies with many short single runs of one length put together: one call for all instead of one for each."""
-    groups: dict[tuple[int, tuple[int, int]], list[Copy]] = {}
-    for copy in copies:
-        if not copy.counts and copy.run <= SHORT_RUN:
-            groups.setdefault((copy.run, copy.scale), []).append(copy)
-    many = {key: group for key, group in groups.items() if len(group) >= MANY}
-    if not many:
-        return tuple(copies), tuple(indexed)
-    rest = [copy for copy in copies if copy.counts or (copy.run, copy.scale) not in many]
-    packed = []
-    for (run, scale), group in many.items():
-        group.sort(key=lambda copy: copy.target.offset)
-        source = _addresses([copy.source.offset for copy in group])
-        target = _addresses([copy.target.offset for copy in group])
-        packed.append(IndexedCopy(run, 1, source, target, scale))
-    return tuple(rest), (*indexed, *packed)
+    for (extent, factor), (sources, targets) in runs.items():
+        scale = inverse(factor) if inward else factor
+        if len(sources) < MANY or bits % 8 or not 0 < extent * bits // 8 <= SHORT_RUN:
+            for source, target in zip(sources, targets, strict=True):
+                copy = compiled((extent,), Side(source, _UNIT), Side(target, _UNIT), bits, scale)
+                if copy is not None:
+                    copies.append(bounded(copy, *sizes))
+            continue
+        item = bits // 8
+        for starts_, limit in ((sources, sizes[0]), (targets, sizes[1])):
+            for start in (min(starts_), max(starts_)):
+                if start < 0 or (start + extent) * item > limit:
+                    raise Fault("map.outside", start=start * item, end=(start + extent) * item, limit=limit)
+        indexed.append(IndexedCopy(extent * item, item, _addresses(sources), _addresses(targets), scale))
+    return Program(shard.rank, tuple(copies), tuple(indexed))
 
 
 def _addresses(values: Sequence[int]) -> bytes:
@@ -347,7 +353,9 @@ def blocked(copy: Copy) -> Iterator[Copy]:
     elif copy.counts[last] < SHORT:
         for block in split(copy, PEELED):
             yield from _peeled(block)
-    elif (fast := min(range(last + 1), key=lambda k: copy.source.strides[k])) != last:
+    elif (fast := min(range(last + 1), key=lambda k: copy.source.strides[k])) != last and copy.counts[
+        fast
+    ] >= SHORT:
         for part in _tiled(copy, last, BLOCK):
             # `fast` keeps its place: `last` comes after it, and is never cut to a single index.
             yield from _tiled(part, fast, BLOCK)

@@ -74,25 +74,25 @@ def scaled(data: Bytes, element: Element, scale: tuple[int, int]) -> Bytes:
     """
     if element.floats is None:
         raise Fault("map.scale_dtype", found=element.name)
-    if element.floats == "bf16":
-        half = data.view("<u2")
-        values = (half.astype("<u4") << 16).view("<f4")
-        result = _times(values.astype("f8"), scale)
-        bits = _odd(result).view("u4")
-        bits += 0x7FFF + ((bits >> 16) & 1)
-        encoded = (bits >> 16).astype("<u2")
-        after = (encoded.astype("u4") << 16).view("f4")
-        before: Floats = values
-        kept = np.where(np.isfinite(before), encoded, half)
-    else:
-        before = data.view(element.floats)
-        with np.errstate(all="ignore"):
-            after = _times(before.astype("f8"), scale).astype(element.floats)
-        kept = np.where(np.isfinite(before), after, before)
-    lost = np.isfinite(before) & ~np.isfinite(after)
-    if lost.any():
+    before: Floats
+    after: Floats
+    with np.errstate(all="ignore"):
+        if element.floats == "bf16":
+            kept = data.view("<u2").copy()
+            before = (kept.astype("u4") << 16).view("f4")
+            bits = _odd(_times(before.astype("f8"), scale)).view("u4")
+            bits += 0x7FFF + ((bits >> 16) & 1)
+            bits &= 0xFFFF0000
+            after, encoded = bits.view("f4"), (bits >> 16).astype("<u2")
+        else:
+            before = data.view(element.floats)
+            kept = before.copy()
+            after = encoded = _times(before.astype("f8"), scale).astype(element.floats)
+    finite = np.isfinite(before)
+    if not np.isfinite(after[finite]).all():
         raise Fault("map.scale_overflow", found=element.name, factor=factor(scale))
-    return np.ascontiguousarray(kept).view(np.uint8)
+    kept[finite] = encoded[finite]
+    return kept.view(np.uint8)
 
 
 def _times(values: Floats, scale: tuple[int, int]) -> Floats:

@@ -28,8 +28,8 @@ BUDGET = 64 << 20
 LEAST = 1 << 20
 """Bytes of buffers: by default, and the fewest that are worth working with."""
 
-STEP = 4 << 20
-"""Bytes of the tiles of one step and of one read: together they fit a last-level cache."""
+STEP = 2 << 20
+"""Bytes of the tiles of one step and of one read: together they stay in cache."""
 
 TILE = 64 << 10
 """Bytes of a target's tile below which targets are not filled together."""

@@ -195,7 +195,7 @@ TABLE: Final = (
     ),
     _row(
         "map.incomplete",
-        "The pieces have {found:count} of the {expected:count} elements or bytes that have to be written.",
+        "The pieces have {found:bytes} for {expected:bytes} that have to be written.",
         "Check the map: pieces are missing, or overlap.",
         "What would be written does not add up to what the map says is there.",
     ),
