@@ -8,6 +8,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -215,6 +216,6 @@ def test_links_between_documents_lead_somewhere() -> None:
         f"{path}: {target}"
         for path in pages
         for target in links.findall(text_of(path) or "")
-        if not (ROOT / path).parent.joinpath(target).exists()
+        if not (ROOT / path).parent.joinpath(unquote(target)).exists()
     ]
     assert broken == []
