@@ -127,7 +127,8 @@ def _blocks(shard: RankShard, budget: Budget) -> tuple[list[Block], list[Marks]]
     for number, index in enumerate(shard.indexed, len(shard.pieces)):
         budget.walk(index.elements)
         blocks += [run.swapped() for run in runs_of(index, number)]
-    return blocks, [(piece.holders, piece.scale) for piece in (*shard.pieces, *shard.indexed)]
+    marks: list[Marks] = [(piece.holders, piece.scale) for piece in shard.pieces]
+    return blocks, marks + [(index.holders, index.scale) for index in shard.indexed]
 
 
 def _boxed(
