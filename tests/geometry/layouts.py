@@ -1,11 +1,9 @@
 """Layouts to move tensors through, and moving them one element at a time: slow, and too simple to be wrong."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shardscope.engine.geometry.lower import lower
@@ -139,70 +137,3 @@ LAYOUTS: Mapping[str, Lowered] = {
         tp=2,
     ),
 }  # fmt: skip
-
-
-@st.composite
-def splits(draw: st.DrawFn, extent: int, ranks: int) -> tuple[int, ...]:
-    """Widths of any kind, zero among them."""
-    cuts = sorted(draw(st.lists(st.integers(0, extent), min_size=ranks - 1, max_size=ranks - 1)))
-    ends = [0, *cuts, extent]
-    return tuple(end - start for start, end in pairwise(ends))
-
-
-@st.composite
-def nodes(draw: st.DrawFn, shape: tuple[int, ...], sizes: Mapping[str, int], depth: int = 2) -> Node:
-    """Trees of nodes that fit a tensor; each axis is used once at most."""
-    kinds = ["replicate"]
-    if depth and sizes and shape:
-        kinds += ["contiguous", "contiguous", "interleave", "concat", "trim", "flat"]
-    kind = draw(st.sampled_from(kinds))
-    if kind == "replicate":
-        return Replicate()
-    dim = draw(st.integers(0, len(shape) - 1))
-    axis = draw(st.sampled_from(sorted(sizes)))
-    rest = {name: size for name, size in sizes.items() if name != axis}
-    if kind == "concat":
-        first, second = draw(splits(shape[dim], 2))
-        parts = [
-            Part(size, Contiguous(axis, dim, draw(splits(size, sizes[axis]))))
-            if draw(st.booleans())
-            else Part(size, Replicate())
-            for size in (first, second)
-        ]
-        return SubParamConcat(dim, tuple(parts))
-    if kind == "interleave":
-        stride, parts_ = draw(st.integers(1, 3)), draw(st.integers(1, 3))
-        extent = shape[dim]
-        groups = [
-            g
-            for g in range(1, 5)
-            if extent % (g * stride * parts_) == 0 and extent // stride // parts_ % sizes[axis] == 0
-        ]
-        if groups and extent:
-            return Interleave(axis, dim, draw(st.sampled_from(groups)), stride, parts_)
-    if kind == "trim":
-        padded = shape[dim] + draw(st.integers(0, 3))
-        return Contiguous(axis, dim, draw(splits(padded, sizes[axis])), of=Trim(dim, shape[dim], padded))
-    if kind == "flat":
-        below = Contiguous(axis, dim, draw(splits(shape[dim], sizes[axis])))
-        if not rest:
-            return below
-        total = int(np.prod(shape, dtype=int))
-        other = draw(st.sampled_from(sorted(rest)))
-        each = -(-total // rest[other])
-        starts = tuple(r * each for r in range(rest[other]))
-        return FlatRange(other, starts, tuple(start + each for start in starts), of=below)
-    inner = draw(nodes(shape, rest, depth - 1))
-    if isinstance(inner, Contiguous) and inner.dim != dim and inner.of is None:
-        return Contiguous(axis, dim, draw(splits(shape[dim], sizes[axis])), of=inner)
-    return Contiguous(axis, dim, draw(splits(shape[dim], sizes[axis])))
-
-
-@st.composite
-def layouts(draw: st.DrawFn, shape: tuple[int, ...]) -> Lowered:
-    """Lowered maps of a tensor over a mesh of up to 4 x 3 ranks."""
-    axes = {"tp": draw(st.integers(1, 4)), "dp": draw(st.integers(1, 3))}
-    return lowered(shape, draw(nodes(shape, axes)), **axes)
-
-
-shapes = st.lists(st.sampled_from([1, 2, 3, 5, 6, 12, 24]), min_size=1, max_size=3).map(tuple)

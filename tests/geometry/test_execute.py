@@ -7,23 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from shardscope.engine.geometry.check import check
 from shardscope.engine.geometry.execute import assemble, slice_
+from shardscope.engine.geometry.lower import lower
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
+from shardscope.engine.model.piece import ONE, IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.progress import Cancelled, Progress
-from shardscope.engine.model.shardmap import Contiguous, Interleave, Replicate, Scale
-from tests.geometry.layouts import (
-    LAYOUTS,
-    Array,
-    layouts,
-    lowered,
-    noise,
-    one_by_one,
-    padding,
-    same,
-    shapes,
-)
+from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, Interleave, Replicate, Scale, TensorMap
+from tests.geometry.layouts import LAYOUTS, Array, lowered, noise, one_by_one, padding, same
+from tests.geometry.trees import PADDING, maps, shown
 
 BOTH = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 COLUMNS = LAYOUTS["columns"]
@@ -52,17 +46,68 @@ def test_a_tensor_comes_back_from_its_shards_bit_for_bit(layout: Lowered) -> Non
     assert same(assemble(layout, shards, workers=2), full)
 
 
-# R168
-@given(st.data(), shapes, st.sampled_from(["u1", "<f2", "<f4", "<f8", "c16", "V2", "V3"]))
-@settings(max_examples=150, deadline=None)
-def test_any_layout_of_any_dtype_comes_back(data: st.DataObject, shape: tuple[int, ...], dtype: str) -> None:
-    layout = data.draw(layouts(shape))
-    full = noise(shape, dtype)
+# R148 R149 R168
+@given(maps(), st.sampled_from(["u1", "<f2", "<f4", "<f8", "c16", "V2", "V3"]))
+@settings(max_examples=200, deadline=None)
+def test_any_map_is_followed_in_any_dtype(drawn: tuple[TensorMap, DeviceMesh], dtype: str) -> None:
+    layout = unscaled(lower(*drawn))
+    full = noise(layout.shape, dtype)
     shards = cut(layout, full)
+    expected = shown(*drawn)
+    held: set[int] = set()
+    for rank, shard in shards.items():
+        places = expected[rank].elements
+        assert (shard.shape, shard.dtype) == (places.shape, full.dtype)
+        assert shard.tobytes() == bytes_of(full, places)
+        held |= set(places.reshape(-1).tolist())
+
+    if held >= set(range(full.size)):
+        assert same(assemble(layout, shards), full)
+        assert same(assemble(layout, shards, choose=highest), full)
+    else:
+        refused("map.uncovered", layout, shards)
+
+
+def unscaled(layout: Lowered) -> Lowered:
+    """The same layout of values that are not multiplied."""
+    return replace(
+        layout,
+        ranks=tuple(
+            replace(
+                shard,
+                pieces=tuple(replace(piece, scale=ONE) for piece in shard.pieces),
+                indexed=tuple(replace(piece, scale=ONE) for piece in shard.indexed),
+            )
+            for shard in layout.ranks
+        ),
+    )
+
+
+def bytes_of(full: Array, places: Array) -> bytes:
+    """The elements at some places, zero where there is padding, as bytes."""
+    lines = full.reshape(-1).view(np.uint8).reshape(full.size, full.dtype.itemsize)
+    return np.where((places == PADDING)[..., None], 0, lines[places]).astype(np.uint8).tobytes()
+
+
+def highest(holders: tuple[int, ...], target: int) -> int:
+    return holders[-1]
+
+
+# R150 R178
+@given(maps(), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_factors_of_any_map_are_applied_and_undone(drawn: tuple[TensorMap, DeviceMesh], seed: int) -> None:
+    layout = lower(*drawn)
+    full = np.random.default_rng(seed).integers(1, 1 << 20, layout.shape).astype("<f8")
+    shards = cut(layout, full)
+    expected = shown(*drawn)
 
     for rank, shard in shards.items():
-        assert same(shard, one_by_one(layout, full, rank))
-    assert same(assemble(layout, shards), full)
+        one = expected[rank]
+        values = np.where(one.elements == PADDING, 0, full.reshape(-1)[one.elements])
+        assert np.allclose(shard, values * float(one.scale), rtol=1e-15)
+    if not check(layout).findings:
+        assert np.allclose(assemble(layout, shards), full, rtol=1e-15)
 
 
 # R155 R192
@@ -140,10 +185,10 @@ def test_another_holder_may_be_chosen_and_nobody_else() -> None:
     shards = cut(layout, full)
     shards[0][1, 1] ^= 1
 
-    fault = refused("map.replicas_disagree", layout, shards, choose=max)
+    fault = refused("map.replicas_disagree", layout, shards, choose=highest)
     assert (fault.finding.params["rank"], fault.finding.params["other"]) == (2, 0)
     for answer in (3, True, 1.0, None):
-        refused("map.replica_choice", layout, shards, choose=lambda _, answer=answer: answer)
+        refused("map.replica_choice", layout, shards, choose=lambda *_, answer=answer: answer)
 
 
 # R177

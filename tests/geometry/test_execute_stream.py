@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings
 
+from shardscope.engine.geometry.check import check
 from shardscope.engine.geometry.compose import compose, invert, whole
 from shardscope.engine.geometry.execute import assemble, slice_
+from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.stream import compare_replicas, transfer
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import Cancelled, Progress
-from shardscope.engine.model.shardmap import Contiguous, Node, Replicate, Scale, Trim
+from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, Node, Replicate, Scale, TensorMap, Trim
 from shardscope.engine.model.transfer import IndexedSegment, PlanStatistics, TransferPlan
-from tests.geometry.layouts import LAYOUTS, Array, layouts, lowered, noise, same, shapes, shares
+from tests.geometry.layouts import LAYOUTS, Array, addresses, lowered, noise, padding, same, shares
+from tests.geometry.trees import pairs_of_maps
 
 
 class Store:
@@ -100,15 +102,31 @@ def test_every_layout_is_made_whole_and_made_from_the_whole(name: str) -> None:
     moved(layout, layout, full)
 
 
-# R150 R168
-@given(st.data(), shapes, st.sampled_from([("U8", "u1"), ("BF16", "<u2"), ("F64", "<f8")]))
+# R150 R168 R172 R192
+@given(pairs_of_maps())
 @settings(max_examples=150, deadline=None)
-def test_any_layout_becomes_any_other(
-    data: st.DataObject, shape: tuple[int, ...], dtype: tuple[str, str]
+def test_any_map_becomes_any_other(
+    drawn: tuple[tuple[TensorMap, DeviceMesh], tuple[TensorMap, DeviceMesh]],
 ) -> None:
-    source, target = data.draw(layouts(shape)), data.draw(layouts(shape))
+    source, target = (lower(*side) for side in drawn)
+    full = np.random.default_rng(0).integers(1, 1 << 20, source.shape).astype("<f8")
+    held, made = Store(source, full, 8), Store(target, item=8)
+    for shard in source.ranks:
+        view = np.frombuffer(held.files[shard.rank], "<f8")
+        view[padding(source, shard.rank).reshape(-1)] = np.nan
+    elements = {
+        place: {address for shard in side.ranks for piece in shard.held for address, _ in addresses(piece)}
+        for place, side in (("source", source), ("target", target))
+    }
+    assume(elements["target"] <= elements["source"])
 
-    moved(source, target, noise(shape, dtype[1]), dtype[0])
+    plan = compose(target, source)
+    transfer(plan, source, target, dtype="F64", read=held.read, write=made.write, scales=True)
+
+    for rank, expected in Store(target, full, 8).files.items():
+        assert np.allclose(np.frombuffer(made.files[rank], "<f8"), np.frombuffer(expected, "<f8"), rtol=1e-14)
+    if check(source).ok:
+        compare_replicas(compose(source, source), source, dtype="F64", read=held.read)
 
 
 # Large enough for several steps, tiles and reads, in shapes that divide into nothing evenly.

@@ -15,16 +15,13 @@ from shardscope.engine.geometry.check import check
 from shardscope.engine.geometry.factors import factor
 from shardscope.engine.geometry.move import Bytes
 from shardscope.engine.geometry.program import Copy, IndexedCopy, shard_program, split
+from shardscope.engine.geometry.replicas import Holders, Selector, choices, lowest
 from shardscope.engine.geometry.scale import Element, carry, differing
-from shardscope.engine.geometry.wellformed import named as ranks
 from shardscope.engine.geometry.work import SMALL, Meter, in_order
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.mapcheck import Checked
 from shardscope.engine.model.piece import ONE, IndexedPiece, Lowered, Piece, RankShard
 from shardscope.engine.model.progress import OnProgress
-
-Choose: TypeAlias = Callable[[tuple[int, ...]], int]
-"""Which of the ranks that hold the same elements is read."""
 
 Kind: TypeAlias = Literal["parameter", "state"]
 """What the tensor is: a parameter, or the state of an optimizer, whose values do not scale as the parameter's do."""
@@ -50,7 +47,7 @@ def assemble(
     dtype: str | None = None,
     kind: Kind = "parameter",
     checked: bool = False,
-    choose: Choose = min,
+    choose: Selector = lowest,
     workers: int = 1,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
@@ -75,13 +72,11 @@ def assemble(
     chosen: list[_Job] = []
     others: list[_Job] = []
     covered = 0
-    choices: dict[tuple[int, ...], int] = {}
+    readers = _readers(lowered, choose)
     for shard in lowered.ranks:
         taken: dict[int, list[Piece | IndexedPiece]] = {}
         for piece in shard.held:
-            if piece.holders not in choices:
-                choices[piece.holders] = chosen_holder(piece.holders, choose)
-            taken.setdefault(choices[piece.holders], []).append(piece)
+            taken.setdefault(readers[piece.holders], []).append(piece)
         for rank, pieces in taken.items():
             program = shard_program(shard, lowered.elements, of.bits, pieces, inward=True)
             covered += program.size if rank == shard.rank else 0
@@ -155,17 +150,6 @@ def shard_of(lowered: Lowered, rank: int) -> RankShard:
     raise Fault("map.shard_unknown", rank=rank)
 
 
-def chosen_holder(holders: tuple[int, ...], choose: Choose) -> int:
-    """Return the rank that a selector takes among holders.
-
-    Raises `Fault` `map.replica_choice` where it answers anything but one of them.
-    """
-    rank: object = choose(holders)
-    if type(rank) is not int or rank not in holders:
-        raise Fault("map.replica_choice", holders=ranks(holders), rank=0, found=repr(rank))
-    return rank
-
-
 def refuse_scaled_state(lowered: Lowered, kind: Kind) -> None:
     """Refuse factors on optimizer state: moments scale by other powers, and step sizes live in the shard's coordinates.
 
@@ -176,6 +160,13 @@ def refuse_scaled_state(lowered: Lowered, kind: Kind) -> None:
             for piece in shard.held:
                 if piece.scale != ONE:
                     raise Fault("map.scaled", rank=shard.rank, factor=factor(piece.scale))
+
+
+def _readers(lowered: Lowered, choose: Selector) -> dict[Holders, int]:
+    """Return which rank each set of holders is read from, for the full tensor (target rank 0)."""
+    held = {piece.holders for shard in lowered.ranks for piece in shard.held}
+    ((choice, _),) = choices(held, (0,), choose).items()
+    return dict(choice)
 
 
 class _Job(NamedTuple):

@@ -151,6 +151,8 @@ class TensorMap(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     map: Node
     mesh: str = "dense"
     dtype: str | None = None
+    derived: bool = False
+    """Worked out from the map of a parameter and a partition of it, rather than recorded by a writer."""
 
 
 class ShardMapDocument(Struct, frozen=True, forbid_unknown_fields=True):
