@@ -35,7 +35,11 @@ def area(row: Code) -> str:
 
 def sentence(template: str) -> str:
     """A template of the table of codes, with `{file}` for `{file:path}`."""
-    return re.sub(r"\{(\w+)(?::\w+(?: ([\w -]+))?)?\}", lambda m: f"`{{{m[1]}}}`" + (f" {m[2]}s" if m[2] else ""), template)
+    return re.sub(
+        r"\{(\w+)(?::\w+(?: ([\w -]+))?)?\}",
+        lambda m: f"`{{{m[1]}}}`" + (f" {m[2]}s" if m[2] else ""),
+        template,
+    )
 
 
 def codes() -> str:

@@ -18,7 +18,8 @@ from shardscope.engine.geometry.explain import explain
 from shardscope.engine.geometry.planning import Planner
 from shardscope.engine.geometry.universal import translate_all
 from shardscope.engine.geometry.universal_info import UniversalInfo, read_universal
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, Finding, blocker
+from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.explanation import Explanation
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
@@ -235,10 +236,17 @@ def _read(path: Path, limits: Limits) -> tuple[str, dict[str, Any]]:
     """Return the path for messages and the JSON object at it."""
     file = path_text(os.fsencode(path))
     with _in(file):
-        document = parse_json(read_bytes(path, limits), limits)
+        try:
+            document = parse_json(read_bytes(path, limits), limits)
+            value = require_object(document)
+        except Fault as fault:
+            if CODES[fault.finding.code].exit is not None:
+                raise
+            finding = Finding(fault.finding.code, {"file": file, **fault.finding.params})
+            raise Fault("map.unreadable", file=file, problem=blocker(finding).message) from fault
         if any(note.code == EXACT for note in document.notes):
             raise Fault("map.document", place="the document", problem="a number has more than 64 bits")
-        return file, require_object(document)
+        return file, value
 
 
 @contextmanager

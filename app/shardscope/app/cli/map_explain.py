@@ -167,8 +167,12 @@ def picture_lines(drawn: "Picture") -> Iterator[str]:
     """Yield a picture with its legend."""
     scale = ""
     if drawn.sampled and drawn.lines:
-        high, wide = drawn.rows / len(drawn.lines), drawn.columns / len(drawn.starts)
-        scale = f", a cell is about {high:,.0f} x {wide:,.0f} elements, drawn as its first"
+        (high, more), (wide, rest) = (
+            divmod(extent, cells)
+            for extent, cells in ((drawn.rows, len(drawn.lines)), (drawn.columns, len(drawn.starts)))
+        )
+        about = "about " if more or rest else ""
+        scale = f", a cell is {about}{high:,} x {wide:,} elements, drawn as its first"
     note = f"; {drawn.note}" if drawn.note else ""
     yield f"{drawn.title}{scale}{note}"
     gutter = max((len(f"{line.first:,}") for line in drawn.lines), default=0)

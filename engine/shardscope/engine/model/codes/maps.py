@@ -153,6 +153,15 @@ TABLE: Final = (
         "A node does not fit its input: widths that do not sum up, a dimension that is not there, an axis that the mesh "
         "lacks, indices beyond the tensor.",
     ),
+    Code(
+        "map.unreadable",
+        Severity.ERROR,
+        Stage.PARSE,
+        "No document could be read: {problem:word}",
+        "Give one file of JSON.",
+        "Maps and their like are JSON documents, read whole and within bounds before anything is made of them.",
+        exit=ExitCode.UNREADABLE,
+    ),
     _row(
         "map.not_a_map",
         "{file:path} is {found:text}, and no shard map.",
