@@ -24,6 +24,7 @@ from shardscope.engine.model.schemas import (
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from shardscope.engine.model.text import UNSAFE
 from tests.app.terminal import Command
+from tests.app.test_cli_completion import asked
 from tests.test_imports import ARRAYS, COMMAND, FRAMEWORKS, SCREEN, modules_after
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "maps"
@@ -340,6 +341,12 @@ def test_the_short_help_lists_the_commands(command: Command) -> None:
         assert f"\n  {name} " in out
         assert command("map", name, "--help").code == ExitCode.OK
         assert len(command("map", name, "-h").out) < len(command("map", name, "--help").out)
+
+
+def test_a_shell_is_offered_the_commands_and_their_options() -> None:
+    assert asked("shardscope map ") == [f"plain,{name}" for name in COMMANDS]
+    assert asked("shardscope map co") == ["plain,compose"]
+    assert asked("shardscope map apply --ass") == ["plain,--assemble"]
 
 
 # R190

@@ -112,6 +112,25 @@ def test_padding_of_any_content_stays_behind(command: Command, folder: Path) -> 
     assert not np.load("shards/rank_3.npy")[1:].any()
 
 
+# R147
+def test_no_name_of_a_tensor_changes_a_byte(command: Command, folder: Path) -> None:
+    document = json.loads((MAPS / "codegen.json").read_text(encoding="utf-8"))
+    (tree,) = document["tensors"].values()
+    np.save("full.npy", noise((24, 8)))
+    found = []
+    for number, name in enumerate(
+        ("transformer.word_embeddings.weight", "lm_head.bias", "x", "q_proj.experts.0")
+    ):
+        document["tensors"] = {name: tree}
+        (folder / "map.json").write_text(json.dumps(document), encoding="utf-8")
+        assert (
+            command("map", "apply", "map.json", "full.npy", "--slice", "-o", f"{number}").code == ExitCode.OK
+        )
+        found.append([(folder / f"{number}" / f"rank_{rank}.npy").read_bytes() for rank in range(2)])
+
+    assert all(shards == found[0] for shards in found)
+
+
 # R176
 def test_copies_that_disagree_are_refused_before_anything_is_written(command: Command, folder: Path) -> None:
     full = noise((16,))
