@@ -108,16 +108,14 @@ def descriptor(
 
 
 def _candidate(candidate: Candidate) -> Component:
-    note = f"{counted(candidate.files, 'file')}" + (
-        f"; {candidate.tracker} names it" if candidate.tracker else ""
-    )
     return Component(
         kind="candidate",
         name=display_name(path_text(candidate.folder)),
         format=" and ".join(candidate.formats),
         files=(),
         bytes=candidate.bytes,
-        note=note,
+        note=counted(candidate.files, "file"),
+        named_by=candidate.tracker,
     )
 
 
