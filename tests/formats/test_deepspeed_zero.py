@@ -262,9 +262,8 @@ def test_two_tags_in_one_root_are_candidates_and_none_is_picked(tmp_path: Path) 
     descriptor = look(root)
     assert descriptor.classification.format == "ambiguous"
     assert "layout.several_candidates" in errors(descriptor)
-    named = {item.name: item.note for item in descriptor.components if item.kind == "candidate"}
-    assert set(named) == {"global_step3", "global_step5"}
-    assert "latest names it" in (named["global_step3"] or "")
+    named = {item.name: item.named_by for item in descriptor.components if item.kind == "candidate"}
+    assert named == {"global_step3": "latest", "global_step5": None}
 
 
 def test_a_trainer_folder_with_weights_beside_a_tag_is_a_composite(tmp_path: Path) -> None:

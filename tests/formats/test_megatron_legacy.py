@@ -130,9 +130,8 @@ def test_two_iterations_are_candidates_and_the_tracker_picks_none(tmp_path: Path
 
     descriptor = look(root)
     assert descriptor.classification.format == "ambiguous"
-    notes = {item.name: item.note or "" for item in descriptor.components if item.kind == "candidate"}
-    assert "names it" in notes["iter_0000010"]
-    assert "names it" not in notes["iter_0000020"]
+    named = {item.name: item.named_by for item in descriptor.components if item.kind == "candidate"}
+    assert named == {"iter_0000010": "latest_checkpointed_iteration.txt", "iter_0000020": None}
 
 
 @pytest.mark.parametrize(

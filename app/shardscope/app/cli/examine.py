@@ -59,11 +59,11 @@ def examine(
 
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
-    from shardscope.engine import inspect, read_capability
+    from shardscope import engine
     from shardscope.engine.model.limits import Limits, with_overrides
 
     bounds_in_force = with_overrides(Limits(), dict(limits))
-    capabilities = [read_capability(file, bounds_in_force) for file in capability_files]
+    capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
     person = is_terminal(sys.stderr)
     wanted = (person and not machine and not session.quiet) if progress is None else progress
     watching: AbstractContextManager[OnProgress | None] = nullcontext()
@@ -72,7 +72,7 @@ def examine(
 
         watching = watch(session, person=person)
     with session.interrupt.cooperative() as cancel, watching as report:
-        return inspect(
+        return engine.inspect(
             path,
             limits=bounds_in_force,
             digest=digest,
