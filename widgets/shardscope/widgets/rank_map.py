@@ -1,7 +1,7 @@
 """Every rank of every mesh as a letter with a cursor among them, and under them what the axes are."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -10,18 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
-from shardscope.engine.model.evidence import Basis
-from shardscope.engine.model.topology import AXES, Axis, Mesh, Topology
-from shardscope.widgets.figures import number, plural
+from shardscope.engine.model.topology import Mesh, Topology
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.mesh_picture import (
     MISSING,
-    PRESENT,
-    TONES,
     TWICE,
-    UNSEEN,
-    WORDS,
-    Coordinate,
     Line,
     Picture,
     Place,
@@ -29,15 +22,9 @@ from shardscope.widgets.mesh_picture import (
     is_drawable,
     picture,
 )
+from shardscope.widgets.mesh_words import axis_line, counts, has_ranks, legend, troubles
 from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading
-from shardscope.widgets.safe import Part, Tone, visible
-
-LISTED: Final = 64
-"""Ranks that are named in a list."""
-_AXIS: Final = 12
-_SIZE: Final = 9
-_BASIS: Final = 10
-"""Cells of the columns of the list of axes."""
+from shardscope.widgets.safe import Tone, visible
 
 
 class RankMap(Paragraphs):
@@ -163,20 +150,20 @@ class RankMap(Paragraphs):
     def _said(self, topology: Topology) -> Iterator[Paragraph]:
         if not topology.meshes:
             yield Paragraph((("No rank is named anywhere that was examined.", Tone.STRONG),))
-        drawn = [mesh for mesh in topology.meshes if _has_ranks(mesh)]
+        drawn = [mesh for mesh in topology.meshes if has_ranks(mesh)]
         if drawn:
-            yield _legend(drawn)
+            yield legend(drawn)
         for mesh in drawn:
-            yield from _troubles(mesh, named=len(drawn) > 1)
+            yield from troubles(mesh, named=len(drawn) > 1)
         if topology.note:
             if drawn:
                 yield Paragraph()
             yield Paragraph((topology.note,))
         for mesh in topology.meshes:
-            aside = "" if _has_ranks(mesh) else "no rank of it is named"
+            aside = "" if has_ranks(mesh) else "no rank of it is named"
             yield from heading(f"Axes of the {mesh.name} mesh", aside)
             for axis in mesh.axes:
-                yield _axis(axis)
+                yield axis_line(axis)
 
     # The cursor.
 
@@ -312,27 +299,14 @@ def _is_trouble(place: Place) -> bool:
     return place.letter in (MISSING, TWICE)
 
 
-def _has_ranks(mesh: Mesh) -> bool:
-    return bool(mesh.ranks_seen or mesh.ranks_missing or mesh.ranks_duplicate)
-
-
-def _counts(mesh: Mesh) -> str:
-    counts = [plural(len(mesh.ranks_seen), "rank") + " present"]
-    if mesh.ranks_missing:
-        counts.append(f"{mesh.missing_count:,} missing")
-    if mesh.ranks_duplicate:
-        counts.append(f"{len(mesh.ranks_duplicate):,} there twice")
-    return ", ".join(counts)
-
-
 def _pictures(meshes: Sequence[Mesh], width: int) -> Picture:
     """Return the titled pictures of the meshes, side by side as long as there is room."""
     drawn: list[Line] = []
     row: Picture = ()
     for at, mesh in enumerate(meshes):
-        if not _has_ranks(mesh):
+        if not has_ranks(mesh):
             continue
-        title = Line(((f"{visible(mesh.name)} mesh", Tone.STRONG), (f"  {_counts(mesh)}", Tone.MUTED)))
+        title = Line(((f"{visible(mesh.name)} mesh", Tone.STRONG), (f"  {counts(mesh)}", Tone.MUTED)))
         if is_drawable(mesh):
             lines = (title, *picture(mesh, at, width))
         else:
@@ -344,63 +318,3 @@ def _pictures(meshes: Sequence[Mesh], width: int) -> Picture:
             together = lines
         row = together
     return (*drawn, *row, Line()) if row else ()
-
-
-def _legend(meshes: Sequence[Mesh]) -> Paragraph:
-    letters = [PRESENT, MISSING]
-    if any(mesh.ranks_duplicate for mesh in meshes):
-        letters.append(TWICE)
-    if any(_is_partial(mesh) for mesh in meshes):
-        letters.append(UNSEEN)
-    parts: list[Part] = []
-    for letter in letters:
-        parts += [(letter, TONES[letter]), (f"\u00a0{WORDS[letter].replace(' ', chr(0xA0))}   ", Tone.MUTED)]
-    return Paragraph(tuple(parts))
-
-
-def _is_partial(mesh: Mesh) -> bool:
-    if not is_drawable(mesh) or mesh.ranks_missing:
-        return False
-    total = 1
-    for extent in mesh.extents:
-        total *= extent
-    return total > len({*mesh.ranks_seen, *mesh.ranks_duplicate})
-
-
-def _troubles(mesh: Mesh, *, named: bool) -> Iterator[Paragraph]:
-    """Return the ranks that something is the matter with, by name."""
-    for ranks, count, word, tone in (
-        (mesh.ranks_missing, mesh.missing_count, "missing", Tone.STOP),
-        (mesh.ranks_duplicate, len(mesh.ranks_duplicate), "twice", Tone.CAUTION),
-    ):
-        if ranks:
-            names = ", ".join(_name(mesh, rank) for rank in ranks[:LISTED])
-            more = f" and {count - LISTED:,} more" if count > LISTED else ""
-            whose = f"{mesh.name}: " if named else ""
-            yield Paragraph(((f"{word:<10}", tone), whose + names + more), hang=10)
-
-
-def _name(mesh: Mesh, rank: Coordinate) -> str:
-    return mesh.rank_name(rank).replace(" ", "\u00a0") or "unnamed"
-
-
-def _axis(axis: Axis) -> Paragraph:
-    known = axis.size is not None
-    weak = axis.basis in (Basis.INFERRED, Basis.UNKNOWN)
-    if known:
-        size: Part = f"{number(axis.size):<{_SIZE}}"
-    else:
-        word = "unknown" if axis.basis is Basis.UNKNOWN else "uncertain"
-        size = (f"{word:<{_SIZE}}", Tone.CAUTION)
-    basis = "" if not known and axis.basis is Basis.UNKNOWN else axis.basis.value
-    parts: list[Part] = [
-        (f"{axis.name.replace('_', ' '):<{_AXIS}}", Tone.STRONG),
-        size,
-        " ",
-        (f"{basis:<{_BASIS}}", Tone.CAUTION if weak else Tone.MUTED),
-        " ",
-        AXES.get(axis.name, "an axis of its own"),
-    ]
-    if axis.evidence:
-        parts.append((f" ({axis.evidence})", Tone.MUTED))
-    return Paragraph(tuple(parts), hang=_AXIS + _SIZE + _BASIS + 2)
