@@ -327,3 +327,110 @@ def test_labels_with_gaps_name_their_files(command: Command, folder: Path) -> No
         command("map", "apply", "map.json", "--assemble", "-o", "back.npy", "--", *back).code == ExitCode.OK
     )
     assert np.load("back.npy").tobytes() == np.load("full.npy").tobytes()
+
+
+def test_more_files_than_are_held_open(command: Command, folder: Path) -> None:
+    ranks = 300
+    document = json.loads((MAPS / "column_tp4.json").read_text(encoding="utf-8"))
+    document["meshes"]["dense"]["axes"][0]["size"] = ranks
+    document["tensors"]["weight"].update(shape=[ranks, 8])
+    document["tensors"]["weight"]["map"]["widths"] = [1] * ranks
+    (folder / "map.json").write_text(json.dumps(document), encoding="utf-8")
+    full = noise((ranks, 8))
+    np.save("full.npy", full)
+
+    assert command("map", "apply", "map.json", "full.npy", "--slice", "-o", "out").code == ExitCode.OK
+    found = [np.load(f"out/rank_{rank:03}.npy") for rank in range(ranks)]
+    assert np.concatenate(found).tobytes() == full.tobytes()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_file_system_without_links_takes_a_rename(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    full = noise((8, 8))
+    np.save("0.npy", full[:, :4])
+    np.save("1.npy", full[:, 4:])
+
+    def refusing(source: bytes, target: bytes) -> None:
+        if there:
+            Path(os.fsdecode(target)).write_bytes(b"mine")
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refusing)
+    said = command(
+        "map", "apply", str(MAPS / "row_tp2.json"), "0.npy", "1.npy", "--assemble", "-o", "full.npy"
+    )
+
+    assert said.code == (ExitCode.OUTPUT if there else ExitCode.OK)
+    held = Path("full.npy").read_bytes()
+    assert held == b"mine" if there else held.endswith(full.tobytes())
+    assert sorted(os.listdir()) == ["0.npy", "1.npy", "full.npy"]
+
+
+def safetensors(dtype: str, shape: tuple[int, ...], data: bytes) -> bytes:
+    header = json.dumps({"w": {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}}).encode()
+    header = header.ljust(-(-len(header) // 8) * 8)
+    return len(header).to_bytes(8, "little") + header + data
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("BF16", 16), ("F8_E4M3", 8), ("F4", 4)])
+def test_dtypes_that_numpy_lacks_keep_their_name(
+    command: Command, folder: Path, dtype: str, bits: int
+) -> None:
+    data = os.urandom(64 * bits // 8)
+    (folder / "full.safetensors").write_bytes(safetensors(dtype, (8, 8), data))
+    path = str(MAPS / "row_tp2.json")
+
+    cut = command("map", "apply", path, "full.safetensors", "--slice", "-o", "out")
+    shards = [f"out/rank_{rank}.safetensors" for rank in range(2)]
+    back = command("map", "apply", path, *shards, "--assemble", "-o", "back.safetensors")
+    assert (cut.code, back.code) == (ExitCode.OK, ExitCode.OK)
+    written = (folder / "back.safetensors").read_bytes()
+    assert written.endswith(data)
+    assert f'"dtype":"{dtype}"'.encode() in written
+
+    bare = command("map", "apply", path, *shards, "--assemble", "-o", "back.npy")
+    assert bare.code == (ExitCode.OK if bits % 8 == 0 else ExitCode.UNSUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (safetensors("F32", (8, 4), bytes(128))[:-1], "header.truncated"),
+        (safetensors("F99", (8, 4), bytes(128)), "header.dtype_unknown"),
+        (b"", "header.too_short"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_not_read(command: Command, folder: Path, data: bytes, code: str) -> None:
+    (folder / "w.safetensors").write_bytes(data)
+    said = command(
+        "map",
+        "apply",
+        str(MAPS / "row_tp2.json"),
+        "w.safetensors",
+        "w.safetensors",
+        "--assemble",
+        "-o",
+        "x.npy",
+    )
+
+    assert said.code != ExitCode.OK
+    assert f"[{code}]" in said.err
+    assert os.listdir() == ["w.safetensors"]
+
+
+def test_a_folder_is_no_shard(command: Command, folder: Path) -> None:
+    (folder / "a.npy").mkdir()
+    said = command("map", "apply", str(MAPS / "row_tp2.json"), "a.npy", "a.npy", "--assemble", "-o", "x.npy")
+
+    assert said.code == ExitCode.UNREADABLE
+
+
+def test_progress_is_said_where_it_is_asked_for(command: Command, folder: Path) -> None:
+    np.save("full.npy", noise((8, 8)))
+    said = command(
+        "map", "apply", str(MAPS / "row_tp2.json"), "full.npy", "--slice", "-o", "out", "--progress"
+    )
+
+    assert said.code == ExitCode.OK

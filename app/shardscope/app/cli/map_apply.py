@@ -43,7 +43,7 @@ _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
     notes="""Files are .npy (plain arrays, row-major) or .safetensors. They are read by position, and elements are moved as bytes, so
     the size of a tensor does not matter. Where several ranks hold the same elements the lowest is read, and the others are
     compared with it before anything is written. Output appears whole or not at all, and nothing is overwritten.""",
-    exits=(*EXITS, ExitCode.CHANGED, ExitCode.OUTPUT, ExitCode.CANCELLED),
+    exits=(*EXITS[:1], ExitCode.BLOCKED, *EXITS[1:], ExitCode.CHANGED, ExitCode.OUTPUT, ExitCode.CANCELLED),
 )
 @click.argument("map_file", metavar="MAP", type=click.Path())
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
