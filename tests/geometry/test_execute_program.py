@@ -8,20 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry import program
+from shardscope.engine.geometry import cutting
+from shardscope.engine.geometry.cutting import blocked, gathered, reads, split, within
 from shardscope.engine.geometry.move import move
-from shardscope.engine.geometry.program import (
-    Copy,
-    IndexedCopy,
-    blocked,
-    bounded,
-    compiled,
-    gathered,
-    reads,
-    shard_program,
-    split,
-    within,
-)
+from shardscope.engine.geometry.program import Copy, IndexedCopy, bounded, compiled, shard_program
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Piece, RankShard, Side, row_major
 from tests.test_imports import ARRAYS, modules_after
@@ -66,7 +56,7 @@ def apart(parts: list[Copy]) -> set[tuple[int, int]]:
 
 
 def test_planning_needs_no_arrays() -> None:
-    rooms = ("check", "compose", "factors", "lower", "program", "work")
+    rooms = ("check", "compose", "cutting", "factors", "lower", "program", "states", "work")
     held = modules_after("\n".join(f"import shardscope.engine.geometry.{room}" for room in rooms))
 
     assert not held & ARRAYS
@@ -142,7 +132,7 @@ def test_the_order_that_caches_like_moves_the_same(data: st.DataObject) -> None:
     expected = made.copy()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("FEW", 4), ("BLOCK", 8), ("PEELED", 256)):
-            patch.setattr(program, name, value)
+            patch.setattr(cutting, name, value)
         parts = list(blocked(copy))
         move(copy, given_, made)
     for offset in range(2):

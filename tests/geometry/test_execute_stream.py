@@ -15,6 +15,7 @@ from shardscope.engine.geometry.compose import compose, invert, whole
 from shardscope.engine.geometry.execute import assemble, slice_
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.stream import compare_replicas, transfer
+from shardscope.engine.geometry.tiles import Stream
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import Cancelled, Progress
@@ -185,6 +186,34 @@ def test_columns_with_wide_gaps_are_read_without_the_gaps() -> None:
 
     assert made.files[0] == np.ascontiguousarray(full[:, :100]).tobytes()
     assert [length for _, _, length in given_.reads] == [400] * 40
+
+
+def test_steps_of_too_many_reads_are_done_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardscope.engine.geometry.tiles.GAP", 64)
+    monkeypatch.setattr("shardscope.engine.geometry.tiles.MOST_READS", 50)
+    shape = (3000, 100)
+    narrow = lowered(shape, Contiguous("tp", 1, (3, 40, 57)), tp=3)
+    full = noise(shape)
+    planned: list[int] = []
+    serve = Stream._serve
+
+    def counted(stream: Stream, rank: int, requests: list[Any]) -> None:
+        planned.append(len(requests))
+        serve(stream, rank, requests)
+
+    monkeypatch.setattr(Stream, "_serve", counted)
+    moved(whole(shape), narrow, full, workers=2)
+
+    # The grain of 4 KiB has some 340 rows of the narrowest shard.
+    assert max(planned) <= 3 * 400
+
+
+def test_more_targets_than_tiles_fit_are_filled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardscope.engine.geometry.tiles.TILE", 256 << 10)
+    full = noise((999, 500))
+    target = lowered((999, 500), Contiguous("tp", 1, shares(500, 8)), tp=8)
+
+    moved(whole((999, 500)), target, full, budget_bytes=1 << 20)
 
 
 # R157

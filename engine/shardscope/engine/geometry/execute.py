@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from shardscope.engine.geometry.arrays import Array, Buffer, all_flat, element, flat, output, raw
 from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.cutting import split
 from shardscope.engine.geometry.factors import factor
 from shardscope.engine.geometry.move import Bytes
-from shardscope.engine.geometry.program import Copy, IndexedCopy, shard_program, split
+from shardscope.engine.geometry.program import Copy, IndexedCopy, shard_program
 from shardscope.engine.geometry.replicas import Holders, Selector, choices, lowest
 from shardscope.engine.geometry.scale import Element, carry, differing
 from shardscope.engine.geometry.work import SMALL, Meter, in_order

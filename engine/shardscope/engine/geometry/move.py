@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry.program import LINE, Copy, IndexedCopy, blocked, split
+from shardscope.engine.geometry.cutting import LINE, blocked, split
+from shardscope.engine.geometry.program import Copy, IndexedCopy
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Side
 
@@ -87,7 +88,7 @@ def _numbers(addresses: Index, step: int, count: int, unit: int) -> Index | slic
     """
     numbers = addresses if step == 1 else addresses // step
     first, length = int(numbers[0]), len(numbers)
-    follow = int(numbers[-1]) - first == length - 1 and bool((np.diff(numbers) == 1).all())
+    follow = int(numbers[-1]) - first == length - 1 and bool((numbers[1:] > numbers[:-1]).all())
     # Read without their sign, addresses below zero are beyond every end.
     high = int(addresses[-1] if follow and first >= 0 else addresses.view("<u8").max())
     if high // step >= count:

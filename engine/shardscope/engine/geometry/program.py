@@ -1,4 +1,4 @@
-"""Copy programs: pieces and segments as strided loops over runs of bytes, cut to size and put in an order that caches like.
+"""Copy programs: pieces and segments as strided loops over runs of bytes.
 
 A `Copy` says in bytes what a piece says in elements: dimensions that continue each other on both sides are fused, the
 innermost one that is contiguous on both becomes a run, and the loops around it go by falling step of the target. All of it
@@ -8,7 +8,7 @@ is arithmetic on a few numbers, whatever the tensor's size.
 import math
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -17,25 +17,9 @@ from shardscope.engine.model.piece import ONE, IndexedPiece, Piece, RankShard, S
 
 _UNIT = (1,)
 
-LINE = 64
-"""Bytes of a cache line. A run at least this long needs no care for caches: every line that is touched is used up."""
-
-SHORT = 16
-"""Innermost loops shorter than this cost more to enter than to run."""
-
 SHORT_RUN = 64 << 10
 MANY = 64
 """So many runs of at most `SHORT_RUN` bytes are moved by index: a call for each would take longer than moving them."""
-
-FEW = 1024
-"""Runs that are moved in one call, in whatever order: less work than deciding."""
-
-BLOCK = 128
-"""Indices, on each of the two dimensions that change places, of a block of a transposing copy: what it touches on both
-sides (128 lines) stays in a 32 KiB first-level cache together."""
-
-PEELED = 128 << 10
-"""Bytes of a block of a copy whose short innermost loop is moved outside: read or written several times while in cache."""
 
 
 class Copy(Struct, frozen=True, gc=False):
@@ -167,7 +151,7 @@ def shard_program(
     sizes = (held, full) if inward else (full, held)
     copies: list[Copy] = []
     indexed: list[IndexedCopy] = []
-    runs: dict[tuple[int, tuple[int, int]], tuple[list[int], list[int]]] = {}
+    runs: dict[tuple[tuple[int, ...], tuple[int, int]], list[Piece]] = {}
     for piece in pieces:
         if isinstance(piece, IndexedPiece):
             item = byte_count(1, bits)
@@ -175,32 +159,31 @@ def shard_program(
             scale = inverse(piece.scale) if inward else piece.scale
             indexed.append(IndexedCopy(item, item, *sides, scale))
             continue
-        one, other = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
-        if one.strides == _UNIT and other.strides == _UNIT and len(piece.shape) == 1:
-            key = (piece.shape[0], piece.scale)
-            if key not in runs:
-                runs[key] = ([], [])
-            sources, targets = runs[key]
-            sources.append(one.offset)
-            targets.append(other.offset)
+        if piece.source.strides == _UNIT == piece.dest.strides:
+            runs.setdefault((piece.shape, piece.scale), []).append(piece)
             continue
+        one, other = (piece.dest, piece.source) if inward else (piece.source, piece.dest)
         scale = inverse(piece.scale) if inward else piece.scale
         copy = compiled(piece.shape, one, other, bits, scale)
         if copy is not None:
             copies.append(bounded(copy, *sizes))
-    for (extent, factor), (sources, targets) in runs.items():
+    for ((extent,), factor), group in runs.items():
         scale = inverse(factor) if inward else factor
-        if len(sources) < MANY or bits % 8 or not 0 < extent * bits // 8 <= SHORT_RUN:
+        sources = [piece.source.offset for piece in group]
+        targets = [piece.dest.offset for piece in group]
+        if inward:
+            sources, targets = targets, sources
+        if len(group) < MANY or bits % 8 or not 0 < extent * bits // 8 <= SHORT_RUN:
             for source, target in zip(sources, targets, strict=True):
                 copy = compiled((extent,), Side(source, _UNIT), Side(target, _UNIT), bits, scale)
                 if copy is not None:
                     copies.append(bounded(copy, *sizes))
             continue
         item = bits // 8
-        for starts_, limit in ((sources, sizes[0]), (targets, sizes[1])):
-            for start in (min(starts_), max(starts_)):
-                if start < 0 or (start + extent) * item > limit:
-                    raise Fault("map.outside", start=start * item, end=(start + extent) * item, limit=limit)
+        for starts, limit in ((sources, sizes[0]), (targets, sizes[1])):
+            low, high = min(starts) * item, (max(starts) + extent) * item
+            if low < 0 or high > limit:
+                raise Fault("map.outside", start=low, end=high, limit=limit)
         indexed.append(IndexedCopy(extent * item, item, _addresses(sources), _addresses(targets), scale))
     return Program(shard.rank, tuple(copies), tuple(indexed))
 
@@ -275,106 +258,3 @@ def bounded(copy: Copy, source_bytes: int, target_bytes: int) -> Copy:
         if side.offset < 0 or side.offset + span > limit:
             raise Fault("map.outside", start=side.offset, end=side.offset + span, limit=limit)
     return copy
-
-
-def within(copy: Copy, low: int, high: int) -> Iterator[Copy]:
-    """Yield what a copy writes at the target's bytes `low` to `high`, by rising address: at most two parts for each loop."""
-    start, span = copy.target.offset, copy.target_span
-    if start >= low and start + span <= high:
-        yield copy
-        return
-    if start >= high or start + span <= low:
-        return
-    if not copy.counts:
-        begin, end = max(start, low), min(start + span, high)
-        yield copy.run_part(begin - start, end - begin)
-        return
-    step, count = copy.target.strides[0], copy.counts[0]
-    inner = span - (count - 1) * step
-    first = max(0, -((start - low) // step))
-    last = min(count - 1, (high - inner - start) // step)
-    if first > 0 and start + (first - 1) * step + inner > low:
-        yield from within(copy.part(0, first - 1, 1), low, high)
-    if first <= last:
-        yield copy.part(0, first, last - first + 1)
-    after = max(last + 1, first)
-    if after < count and start + after * step < high:
-        yield from within(copy.part(0, after, 1), low, high)
-
-
-def split(copy: Copy, most: int) -> Iterator[Copy]:
-    """Yield parts of at most `most` bytes each, or of a single element, by rising target address."""
-    if copy.size <= most:
-        yield copy
-    elif not copy.counts:
-        length = max(LINE, most // LINE * LINE)
-        for start in range(0, copy.run, length):
-            yield copy.run_part(start, min(length, copy.run - start))
-    else:
-        count = copy.counts[0]
-        each = max(1, most * count // copy.size)
-        for start in range(0, count, each):
-            part = copy.part(0, start, min(each, count - start))
-            if each == 1:
-                yield from split(part, most)
-            else:
-                yield part
-
-
-def reads(copy: Copy, gap: int) -> int:
-    """Return how many parts `gathered` would make of a copy."""
-    number, inner = 1, copy.run
-    for step, count in sorted(zip(copy.source.strides, copy.counts, strict=True)):
-        if number > 1 or step - inner > gap:
-            number *= count
-        inner += (count - 1) * step
-    return number
-
-
-def gathered(copy: Copy, gap: int) -> Iterator[Copy]:
-    """Yield parts in whose source spans no gap is longer than `gap` bytes: such gaps are cheaper read than left out."""
-    if reads(copy, gap) == 1:
-        yield copy
-        return
-    dim = max(range(len(copy.counts)), key=lambda k: copy.source.strides[k])
-    for index in range(copy.counts[dim]):
-        yield from gathered(copy.part(dim, index, 1), gap)
-
-
-def blocked(copy: Copy) -> Iterator[Copy]:
-    """Yield a copy in an order that caches like.
-
-    Runs as long as a cache line go as they are. Where the fastest dimension of the source is not that of the target, the copy
-    transposes: it is cut into blocks of both dimensions. A short innermost loop becomes the outermost of each block.
-    """
-    last = len(copy.counts) - 1
-    if last < 1 or copy.run >= LINE or copy.size <= FEW * copy.run:
-        yield copy
-    elif copy.counts[last] < SHORT:
-        for block in split(copy, PEELED):
-            yield from _peeled(block)
-    elif (fast := min(range(last + 1), key=lambda k: copy.source.strides[k])) != last and copy.counts[
-        fast
-    ] >= SHORT:
-        for part in _tiled(copy, last, BLOCK):
-            # `fast` keeps its place: `last` comes after it, and is never cut to a single index.
-            yield from _tiled(part, fast, BLOCK)
-    else:
-        yield copy
-
-
-def _peeled(copy: Copy) -> Iterator[Copy]:
-    last = len(copy.counts) - 1
-    if last < 1 or copy.counts[last] >= SHORT:
-        yield copy
-        return
-    for index in range(copy.counts[last]):
-        yield from _peeled(copy.part(last, index, 1))
-
-
-def _tiled(copy: Copy, dim: int, extent: int) -> Iterator[Copy]:
-    count = copy.counts[dim]
-    if count % extent == 1:
-        extent += 1
-    for start in range(0, count, extent):
-        yield copy.part(dim, start, min(extent, count - start))

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shardscope.engine.geometry.program import Copy, IndexedCopy, bounded, compiled, within
+from shardscope.engine.geometry.cutting import within
+from shardscope.engine.geometry.program import Copy, IndexedCopy, bounded, compiled
 from shardscope.engine.geometry.scale import Element
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered

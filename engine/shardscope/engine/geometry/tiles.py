@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from shardscope.engine.geometry.cutting import gathered, reads, within
 from shardscope.engine.geometry.move import Bytes
-from shardscope.engine.geometry.program import Copy, IndexedCopy, gathered, reads, within
+from shardscope.engine.geometry.program import Copy, IndexedCopy
 from shardscope.engine.geometry.routes import Route, Target, targets
 from shardscope.engine.geometry.scale import Element, carry, named
 from shardscope.engine.geometry.work import in_order
