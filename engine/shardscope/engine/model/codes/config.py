@@ -21,7 +21,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _code(
         Severity.WARNING,
         "config.field_value",
-        "{file:path} has a {field:name} that cannot be: {reason:word}.",
+        "In {file:path}, {field:name} cannot be what it says: {reason:word}.",
         "Correct the field where the file comes from; it is not used here.",
         "The field has the right type and a value that no model can have, alone or beside the fields it must fit. "
         "The value itself is never quoted, and nothing here loops over a declared count.",
