@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Final
 
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
-from textual.widgets import Static
+from textual.widget import Widget
 
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.widgets.figures import plural, size
@@ -278,28 +279,33 @@ class FileTree(VirtualTree):
         self.post_message(self.FileSelected(self, self.files.entry(message.row)))
 
 
-class Legend(Static):
+class Legend(Widget):
     """The lines below the tree: counts, and what the letters mean. Fill it with `show_legend(files)`."""
 
     DEFAULT_CSS = "Legend { height: auto; }"
 
-    _items: list[Content] | None = None
+    _items: tuple[Content, ...] = ()
 
     def show_legend(self, files: InventoryTree) -> None:
         """Show the legend of `files`."""
-        self._items = [content(*item) for item in files.legend()]
-        self._lay_out()
+        self._items = tuple(content(*item) for item in files.legend())
+        self.refresh(layout=True)
 
-    def on_resize(self) -> None:
-        """Break the lines anew, never between a letter and its word."""
-        self._lay_out()
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual calls it so
+        """Return how many lines the legend takes in `width` cells."""
+        return len(self._lines(width))
 
-    def _lay_out(self) -> None:
+    def render(self) -> Content:
+        """Draw the lines."""
+        return Content("\n").join(self._lines(self.content_size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        """Return the items broken into lines, never between a letter and its word."""
         lines: list[Content] = []
-        for item in self._items or ():
+        for item in self._items:
             longer = lines[-1] + Content("  ") + item if lines else item
-            if lines and longer.cell_length <= self.size.width:
+            if lines and longer.cell_length <= width:
                 lines[-1] = longer
             else:
                 lines.append(item)
-        self.update(Content("\n").join(lines))
+        return lines
