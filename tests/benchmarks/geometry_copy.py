@@ -139,7 +139,7 @@ def columns(size: int) -> None:
 
 
 def threads(name: str, case: Case) -> None:
-    """Two threads by one, with what two threads of plain memcpy reach beside it: the bandwidth decides."""
+    """Two threads by one, with what this machine gives to two threads of memcpy, and of arithmetic, beside it."""
     from concurrent.futures import ThreadPoolExecutor
 
     half = len(case.full) // 2
@@ -154,6 +154,21 @@ def threads(name: str, case: Case) -> None:
             )
 
         measure(f"{name}: memcpy, two threads by one", case.memcpy, two)
+        small = np.random.default_rng(0).random(20_000)
+
+        def spin() -> None:
+            for _ in range(500):
+                np.sin(small)
+
+        def after_another() -> None:
+            spin()
+            spin()
+
+        def together() -> None:
+            for one in [pool.submit(spin), pool.submit(spin)]:
+                one.result()
+
+        measure(f"{name}: arithmetic in cache, two threads by one", after_another, together)
     measure(f"{name}: assemble, two threads by one", case.join, lambda: case.join(2), bar=1 / 1.5)
     measure(f"{name}: slice, two threads by one", case.cut, lambda: case.cut(2), bar=1 / 1.5)
 
@@ -178,6 +193,7 @@ def three(size: int) -> None:
 
     measure("elements interleaved by three: assemble by hand-written copies", join, case.join, bar=1 / 0.85)
     measure("elements interleaved by three: slice by hand-written copies", cut, case.cut, bar=1 / 0.85)
+    threads("elements interleaved by three", case)
 
 
 def indexed(name: str, layout: Lowered, order: Array, run: int) -> None:

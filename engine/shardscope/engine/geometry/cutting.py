@@ -17,8 +17,9 @@ BLOCK = 128
 """Indices, on each of the two dimensions that change places, of a block of a transposing copy: what it touches on both
 sides (128 lines) stays in a 32 KiB first-level cache together."""
 
-PEELED = 128 << 10
-"""Bytes of a block of a copy whose short innermost loop is moved outside: read or written several times while in cache."""
+PEELED = 1 << 20
+"""Bytes of a block of a copy whose short innermost loop is moved outside: read or written several times while in a
+second-level cache."""
 
 
 def within(copy: Copy, low: int, high: int) -> Iterator[Copy]:

@@ -200,7 +200,8 @@ def _run(
     total = sum(job.copy.size for job in jobs)
     if total < SMALL:
         workers = 1
-    most = min(CONTIGUOUS, max(AT_ONCE, total // workers))
+    share = -(-total // workers) if workers > 1 else CONTIGUOUS
+    most = min(CONTIGUOUS, max(AT_ONCE, share))
     tasks = (partial(batch, some) for some in _batches(jobs, most))
     for done in in_order(tasks, workers, cancel):
         meter.add(done)
