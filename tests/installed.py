@@ -41,7 +41,9 @@ def check_commands(checkpoint: Path, cwd: str) -> None:
     descriptor = json.loads(run(COMMAND, "inspect", "--json", checkpoint, cwd=cwd))
     assert descriptor["schema"] == "shardscope.descriptor/1"
     assert descriptor["classification"]["format"] == "hf_safetensors", descriptor["classification"]
-    validation = json.loads(run(COMMAND, "validate", "--json", cwd=cwd))  # the data is in the wheel, and whole
+    validation = json.loads(
+        run(COMMAND, "validate", "--json", cwd=cwd)
+    )  # the data is in the wheel, and whole
     assert validation["valid"], validation["blockers"]
     run(sys.executable, "-c", "import shardscope.app.explorer.app, shardscope.widgets", cwd=cwd)
 
