@@ -12,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import torch  # type: ignore[import-not-found,unused-ignore]  # noqa: TID251 - the reference of this measurement
+import torch  # type: ignore[import-not-found,unused-ignore]
 from deepspeed.checkpoint import affine  # type: ignore[import-not-found,unused-ignore]
 from tests.benchmarks.pairs import measure
 
