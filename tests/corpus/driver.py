@@ -8,14 +8,18 @@ twice, so that a command costs milliseconds. `--unprivileged` runs the commands 
 
 import json
 import os
-import resource
 import signal
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import IO, Any
 
 from shardscope.app.main import main
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.memory import peak_bytes
 
 PATIENCE = 30
 """Seconds after which a command counts as hanging, and a signal ends this process."""
@@ -36,8 +40,7 @@ def call(arguments: list[str], out: IO[bytes], err: IO[bytes]) -> dict[str, Any]
     seconds = time.process_time() - began
     signal.alarm(0)
     said = [os.pread(number, os.fstat(number).st_size, 0).decode("latin-1") for number in (1, 2)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"exit": code, "seconds": seconds, "peak": peak, "out": said[0], "err": said[1]}
+    return {"exit": code, "seconds": seconds, "peak": peak_bytes(), "out": said[0], "err": said[1]}
 
 
 def answer(folder: str, *options: str) -> None:

@@ -3,19 +3,19 @@
 `python transfer_memory.py rows|columns BUDGET_MIB WORKERS`
 """
 
-import resource
 import sys
+from pathlib import Path
 
 from shardscope.engine.geometry.compose import compose
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.stream import transfer
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, MeshAxis, TensorMap
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.memory import peak_bytes
+
 SHAPE = (32768, 65536)  # 4 GiB of bfloat16
-
-
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def main() -> None:
@@ -36,10 +36,10 @@ def main() -> None:
         nonlocal done
         done += len(data)
 
-    before = peak()
+    before = peak_bytes()
     transfer(plan, source, target, dtype="BF16", read=read, write=write, budget_bytes=budget, workers=workers)
     assert done == 2 * SHAPE[0] * SHAPE[1]
-    print(peak() - before)
+    print(peak_bytes() - before)
 
 
 if __name__ == "__main__":
