@@ -7,6 +7,8 @@ os.environ.pop("TEXTUAL_THEME", None)
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 import re
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,14 @@ class Snap:
             await pilot.press(*keys)
             await settle(pilot)
             self(app, name)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def hangups_are_heard() -> Iterator[None]:
+    """Let a hangup end what tests start, also where the tests themselves run under nohup, which children inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 async def settle(pilot: "Pilot[Any]") -> None:
