@@ -93,29 +93,11 @@ class Probe:
 
     def json(self, entry: Entry) -> JsonDocument | None:
         """Return the file as a bounded JSON document; None where it is none."""
-
-        def read(reader: Reader) -> JsonDocument:
-            try:
-                document = json_parser.read_json(reader, self.limits)
-            except Fault as fault:
-                raise _explained(fault, reader, Nature.JSON) from None
-            self.read_whole.add(entry.path)
-            return document
-
-        return self._remember(self._documents, entry, read)
+        return self._remember(self._documents, entry, self._document(entry, json_parser.read_json))
 
     def weight_index(self, entry: Entry) -> JsonDocument | None:
         """Return an index of weights as a JSON document; None where it is none. Not remembered: see `header`."""
-
-        def read(reader: Reader) -> JsonDocument:
-            try:
-                document = read_weight_index(reader, self.limits)
-            except Fault as fault:
-                raise _explained(fault, reader, Nature.JSON) from None
-            self.read_whole.add(entry.path)
-            return document
-
-        return self._guarded(entry, read)
+        return self._guarded(entry, self._document(entry, read_weight_index))
 
     def text(self, entry: Entry, limit: int = HEAD_BYTES) -> str | None:
         """Return a small text file (a tracker such as `latest`), at most `limit` bytes of it, undecodable bytes replaced."""
@@ -147,12 +129,8 @@ class Probe:
 
         def read(reader: Reader) -> TorchArchive:
             from shardscope.engine.parse import torch_archive
-            from shardscope.engine.parse import zip as zip_parser
 
-            directory = zip_parser.read_directory(reader, self.limits)
-            for finding in directory.notes:
-                self.note(finding, entry)
-            archive = torch_archive.describe(reader, directory, self.limits)
+            archive = torch_archive.describe(reader, self._zip_directory(entry, reader), self.limits)
             for finding in archive.notes:
                 self.note(finding, entry)
             return archive
@@ -161,16 +139,7 @@ class Probe:
 
     def directory(self, entry: Entry) -> ZipDirectory | None:
         """Return the directory of a zip that torch.save did not write; None where it is none."""
-
-        def read(reader: Reader) -> ZipDirectory:
-            from shardscope.engine.parse import zip as zip_parser
-
-            directory = zip_parser.read_directory(reader, self.limits)
-            for finding in directory.notes:
-                self.note(finding, entry)
-            return directory
-
-        return self._remember(self._directories, entry, read)
+        return self._remember(self._directories, entry, lambda reader: self._zip_directory(entry, reader))
 
     def gguf(self, entry: Entry) -> GgufHead | None:
         """Return the head of a GGUF file; None where there is none. Not remembered."""
@@ -225,6 +194,29 @@ class Probe:
         self.tensors.append(place, name, dtype, shape, 0, size)
         self.headers_read += 1
         return True
+
+    def _document(
+        self, entry: Entry, parse: Callable[[Reader, Limits], JsonDocument]
+    ) -> Callable[[Reader], JsonDocument]:
+        """Return how to read a whole JSON file by `parse`, named for what it is where it is none."""
+
+        def read(reader: Reader) -> JsonDocument:
+            try:
+                document = parse(reader, self.limits)
+            except Fault as fault:
+                raise _explained(fault, reader, Nature.JSON) from None
+            self.read_whole.add(entry.path)
+            return document
+
+        return read
+
+    def _zip_directory(self, entry: Entry, reader: Reader) -> ZipDirectory:
+        from shardscope.engine.parse import zip as zip_parser
+
+        directory = zip_parser.read_directory(reader, self.limits)
+        for finding in directory.notes:
+            self.note(finding, entry)
+        return directory
 
     def _within(self, limit: str, found: int) -> None:
         bound: int = getattr(self.limits, limit)

@@ -46,7 +46,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     findings: Positive = 1_000
     """Findings reported for one file; the rest is counted."""
     parses_in_flight: Positive = 4
-    """Files parsed at once."""
+    """Files parsed at once, at the most. Inspection parses one after the other, so it never gets near."""
 
 
 def with_overrides(limits: Limits, overrides: dict[str, int]) -> Limits:
