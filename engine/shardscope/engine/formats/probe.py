@@ -97,7 +97,7 @@ class Probe:
 
     def weight_index(self, entry: Entry) -> JsonDocument | None:
         """Return an index of weights as a JSON document; None where it is none. Not remembered: see `header`."""
-        return self._guarded(entry, self._document(entry, read_weight_index))
+        return self.guarded(entry, self._document(entry, read_weight_index))
 
     def text(self, entry: Entry, limit: int = HEAD_BYTES) -> str | None:
         """Return a small text file (a tracker such as `latest`), at most `limit` bytes of it, undecodable bytes replaced."""
@@ -116,7 +116,7 @@ class Probe:
         def read(reader: Reader) -> bytes:
             return reader.pread(max(0, offset + reader.size if offset < 0 else offset), length)
 
-        return self._guarded(entry, read) or b""
+        return self.guarded(entry, read) or b""
 
     def expect(self, entry: Entry, *expected: Nature) -> None:
         """Report the file for what it is, where its first bytes say that it is none of `expected`."""
@@ -152,7 +152,7 @@ class Probe:
                 self.note(finding, entry)
             return head
 
-        return self._guarded(entry, read)
+        return self.guarded(entry, read)
 
     def header(self, entry: Entry) -> SafetensorsHeader | None:
         """Return a safetensors header; None where there is none. Not remembered: a million tensors would not fit."""
@@ -167,7 +167,7 @@ class Probe:
             self._within("tensors", len(self.tensors) + len(header.names))
             return header
 
-        header = self._guarded(entry, read)
+        header = self.guarded(entry, read)
         if header is not None:
             self.headers_read += 1
             for finding in header.notes:
@@ -225,10 +225,11 @@ class Probe:
 
     def _remember(self, memory: dict[bytes, T | None], entry: Entry, read: Callable[[Reader], T]) -> T | None:
         if entry.path not in memory:
-            memory[entry.path] = self._guarded(entry, read)
+            memory[entry.path] = self.guarded(entry, read)
         return memory[entry.path]
 
-    def _guarded(self, entry: Entry, read: Callable[[Reader], T]) -> T | None:
+    def guarded(self, entry: Entry, read: Callable[[Reader], T]) -> T | None:
+        """Return what `read` makes of the open file; where it raises a fault, that becomes a blocker and the answer is null."""
         check(self._cancel)
         try:
             with self._source.open(entry) as reader:

@@ -1,0 +1,291 @@
+"""The decoded plane as formats see it: pickles as typed facts, and storages as stretches of files.
+
+A `Decoder` exists only where a person asked for decoding in this invocation. Pickle bytes are read here, bounded, and go to the
+contained worker as bytes; what comes back are facts (`model/pickled`). Payload is never read through it, but for small whole
+numbers that describe the layout itself (a mesh of ranks).
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.formats.protocol import Claim
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
+from shardscope.engine.model.facts import Nature, ZipEntry
+from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.pickled import Pickled, PickledTensor
+from shardscope.engine.model.piece import row_major
+from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.source import Entry, Reader
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.text import path_text
+from shardscope.engine.parse import torch_archive, torch_storages
+from shardscope.engine.parse import zip as zip_parser
+from shardscope.engine.parse.pickled.tree import Tree
+from shardscope.engine.parse.sniff import sniff
+from shardscope.engine.parse.zip import DEFLATED, STORED
+
+ReadPickles: TypeAlias = Callable[[bytes, int], Pickled]
+"""`read(data, pickles)`: so many pickles from the start of the bytes, as typed facts. Raises `Fault`."""
+
+_FIRST_WINDOW: Final = 1 << 20
+_WINDOW_GROWTH: Final = 8
+_MOST_INTEGERS: Final = 1 << 20
+
+
+class TorchFile(Struct, frozen=True):
+    """One decoded file of torch.save, or one item of a larger file that is such a file."""
+
+    entry: Entry
+    tree: Tree
+    records: tuple[Record | None, ...]
+    """By storage: where its bytes are; null where they are nowhere that can be read."""
+    container: str
+    """`zip` or `stream`."""
+    pickle: int = 0
+    """Which pickle of a stream holds the object."""
+
+
+class PickleUse(Struct, frozen=True):
+    """One stream of pickles that was decoded."""
+
+    entry: Entry
+    begin: int
+    """Where its container begins in the file."""
+    pickled: Pickled
+
+
+class Decoder:
+    """One invocation's decoding: what formats ask it for, and what they found."""
+
+    def __init__(self, probe: Probe, read: ReadPickles, limits: DecodeLimits | None = None) -> None:
+        self.probe = probe
+        self.limits = limits or DecodeLimits()
+        self.tensors: list[LogicalTensor] = []
+        self.used: list[PickleUse] = []
+        """Every stream that was decoded: its references are evidence."""
+        self._read = read
+
+    def add(self, tensor: LogicalTensor) -> None:
+        """Add a tensor to the catalogue."""
+        self.tensors.append(tensor)
+
+    def settle(self, claim: Claim, *codes: str) -> None:
+        """Take back what the safe plane had to say about a claim's files and folder by these codes: decoding has answered it."""
+        subjects = {shown(entry.text) for entry in claim.files} | {shown(path_text(claim.folder)), "."}
+        self.probe.blockers[:] = [
+            item for item in self.probe.blockers if item.code not in codes or item.subject not in subjects
+        ]
+
+    def pickle(self, entry: Entry) -> Tree | None:
+        """Return a bare pickle that is the whole of a file; null where it cannot be read, which is then reported."""
+
+        def read(reader: Reader) -> Tree:
+            return self._decoded(entry, 0, self._bytes(reader, 0, reader.size))
+
+        return self.probe.guarded(entry, read)
+
+    def torch(self, entry: Entry, begin: int = 0, length: int | None = None) -> TorchFile | None:
+        """Return a file of torch.save, or the stretch of a file that is one; null where it cannot be read, which is reported."""
+
+        def read(reader: Reader) -> TorchFile:
+            part = reader if begin == 0 and length is None else Part(reader, begin, length)
+            return self.read_torch(entry, part, begin)
+
+        return self.probe.guarded(entry, read)
+
+    def read_torch(self, entry: Entry, part: Reader, begin: int = 0) -> TorchFile:
+        """Return what an open file, or a part that begins at `begin`, says as a file of torch.save. Raises `Fault`."""
+        found = sniff(part.pread(0, 4096), part.size).nature
+        match found:
+            case Nature.ZIP:
+                return self._zip(entry, part, begin)
+            case Nature.TORCH_LEGACY:
+                return self._stream(entry, part, begin)
+            case Nature.TAR:
+                raise Fault("torch.tar_form")
+            case Nature.PICKLE:
+                tree = self._decoded(entry, begin, self._bytes(part, 0, part.size))
+                return TorchFile(entry, tree, (), "pickle")
+        raise Fault("torch.not_torch", found=found.value)
+
+    def fragment(self, file: TorchFile, tensor: PickledTensor, label: int = 0) -> Fragment | None:
+        """Return where the elements of a tensor are stored; null where that is nowhere, or beyond its storage, which is reported."""
+        if tensor.storage is None:
+            return None
+        record = file.records[tensor.storage]
+        storage = file.tree.pickled.storages[tensor.storage]
+        bits = torch_storages.bits_of(tensor.dtype)
+        if record is None:
+            return None  # reported once for the file
+        if bits is None:
+            self.probe.report("torch.dtype_unknown", file.entry, dtype=tensor.dtype)
+            return None
+        shape, strides = tuple(tensor.shape), tuple(tensor.strides)
+        begin, end = tensor.offset * bits, (tensor.offset + _reach(shape, strides)) * bits
+        if begin % 8 or end > 8 * record.size or min((tensor.offset, *shape, *strides), default=0) < 0:
+            self.probe.report(
+                "torch.tensor_range", file.entry, key=storage.key, size=record.size, end=-(-end // 8)
+            )
+            return None
+        rows = None if strides == row_major(shape) or _one(shape) else strides
+        return Fragment(label, shape, record, begin // 8, rows)
+
+    def integers(self, file: TorchFile, tensor: PickledTensor | None) -> tuple[int, ...] | None:
+        """Return the values of a small tensor of whole numbers that describes the layout, row-major; null where it is none."""
+        known = None if tensor is None else DTYPES.get(tensor.dtype)
+        if tensor is None or known is None or known.kind not in ("int", "uint", "bool"):
+            return None
+        fragment = self.fragment(file, tensor)
+        if fragment is None or fragment.record.coding != "plain" or _count(fragment.shape) > _MOST_INTEGERS:
+            return None
+        width = known.bits // 8
+        strides = fragment.strides or row_major(fragment.shape)
+        span = _reach(fragment.shape, strides) * width
+
+        def read(reader: Reader) -> bytes:
+            return reader.pread(fragment.record.begin + fragment.offset, span)
+
+        data = self.probe.guarded(file.entry, read)
+        if data is None or len(data) < span:
+            return None
+        order = "big" if fragment.record.big_endian else "little"
+        signed = known.kind == "int"
+        return tuple(
+            int.from_bytes(data[at * width : (at + 1) * width], order, signed=signed)
+            for at in _addresses(fragment.shape, strides)
+        )
+
+    def _decoded(self, entry: Entry, begin: int, data: bytes, pickles: int = 1) -> Tree:
+        pickled = self._read(data, pickles)
+        self.used.append(PickleUse(entry, begin, pickled))
+        for finding in pickled.findings:
+            self.probe.note(finding, entry)
+        return Tree(pickled, min(pickles - 1, 3))
+
+    def _bytes(self, reader: Reader, offset: int, length: int) -> bytes:
+        if length > self.limits.pickle_bytes:
+            raise Fault("limit.pickle_bytes", limit=self.limits.pickle_bytes, found=length)
+        return reader.pread(offset, length)
+
+    def _zip(self, entry: Entry, part: Reader, begin: int) -> TorchFile:
+        directory = zip_parser.read_directory(part, self.probe.limits)
+        archive = torch_archive.describe(part, directory, self.probe.limits)
+        tree = self._decoded(entry, begin, self._record(part, archive.pickle, recorded=archive.crc_recorded))
+        storages = tree.pickled.storages
+        places, missing = torch_storages.in_zip(
+            directory, archive.root, storages, crc_recorded=archive.crc_recorded
+        )
+        if missing:
+            self.probe.report("torch.storage_missing", entry, count=len(missing), first=missing[0])
+        for place, storage in zip(places, storages, strict=True):
+            expected = torch_storages.storage_bytes(storage)
+            if place is not None and expected is not None and place.size != expected:
+                raise Fault("torch.storage_size", key=storage.key, size=place.size, expected=expected)
+        big = archive.byteorder == "big"
+        records = [
+            None if place is None else _record_of(entry, begin, place, big_endian=big) for place in places
+        ]
+        return TorchFile(entry, tree, tuple(records), "zip")
+
+    def _record(self, part: Reader, entry: ZipEntry, *, recorded: bool) -> bytes:
+        """Return the bytes of a small record, inflated where they are deflated, and compared with their checksum."""
+        if entry.data_offset is None or entry.method not in (STORED, DEFLATED) or entry.flags & 1:
+            raise Fault("torch.pickle_unreadable", method=entry.method)
+        if entry.size > self.limits.pickle_bytes:
+            raise Fault("limit.pickle_bytes", limit=self.limits.pickle_bytes, found=entry.size)
+        data = self._bytes(part, entry.data_offset, entry.compressed)
+        if entry.method == DEFLATED:
+            inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+            try:
+                data = inflater.decompress(data, entry.size + 1)
+            except zlib.error:
+                raise Fault("torch.pickle_unreadable", method=entry.method) from None
+        if len(data) != entry.size:
+            raise Fault("zip.size_lie", entry=entry.name, size=entry.size, stored=len(data))
+        if recorded and zlib.crc32(data) != entry.crc:
+            raise Fault("torch.record_crc", record=entry.name)
+        return data
+
+    def _stream(self, entry: Entry, part: Reader, begin: int) -> TorchFile:
+        """Read a legacy stream: nothing says how long its pickles are, so that the window grows until they are in it."""
+        window = min(_FIRST_WINDOW, self.limits.pickle_bytes)
+        while True:
+            data = part.pread(0, window)
+            try:
+                tree = self._decoded(entry, begin, data, torch_storages.LEGACY_PICKLES)
+                break
+            except Fault as fault:
+                if fault.finding.code != "pickle.truncated" or len(data) == part.size:
+                    raise
+                if window == self.limits.pickle_bytes:
+                    raise Fault("limit.pickle_bytes", limit=window, found=window + 1) from None
+                window = min(window * _WINDOW_GROWTH, self.limits.pickle_bytes)
+        big = Tree(tree.pickled, 2).value(tree.pickled.roots[2], "little_endian") is False
+        places = torch_storages.in_stream(part, tree.pickled)
+        records = [
+            None if place is None else _record_of(entry, begin, place, big_endian=big) for place in places
+        ]
+        return TorchFile(entry, tree, tuple(records), "stream", pickle=3)
+
+
+class Part:
+    """A stretch of an open file, as a file of its own."""
+
+    __slots__ = ("_begin", "_reader", "size")
+
+    def __init__(self, reader: Reader, begin: int, length: int | None = None) -> None:
+        if begin < 0 or begin + (length or 0) > reader.size:
+            raise Fault("torch.part_range", begin=begin, length=length or 0, size=reader.size)
+        self._reader = reader
+        self._begin = begin
+        self.size = reader.size - begin if length is None else length
+
+    def pread(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes at `offset`; fewer only at the end of the stretch."""
+        return self._reader.pread(self._begin + offset, max(0, min(length, self.size - offset)))
+
+
+def _record_of(entry: Entry, begin: int, place: torch_storages.Stretch, *, big_endian: bool) -> Record:
+    return Record(
+        entry.text,
+        begin + place.begin,
+        place.length,
+        place.size,
+        "deflate" if place.deflated else "plain",
+        place.crc,
+        big_endian,
+    )
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _one(shape: Sequence[int]) -> bool:
+    """Tell whether strides say nothing: there is at most one element."""
+    return _count(shape) <= 1
+
+
+def _reach(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return how many elements from the first one on a view touches; of another number of strides, more than there can be."""
+    if len(shape) != len(strides):
+        return 1 << 63
+    if 0 in shape:
+        return 0
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+
+def _addresses(shape: Sequence[int], strides: Sequence[int]) -> Iterator[int]:
+    """Yield the address of each element of a small view, row-major."""
+    addresses = [0]
+    for extent, stride in zip(shape, strides, strict=True):
+        addresses = [at + step * stride for at in addresses for step in range(extent)]
+    return iter(addresses)
