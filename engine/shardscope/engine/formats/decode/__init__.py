@@ -1,4 +1,4 @@
-"""What each family makes of its files once pickles are decoded: a module a family, in one closed table, loaded when asked for."""
+"""What each family makes of its files once pickles are decoded: one closed table, a module loaded when it is asked for."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -13,5 +13,7 @@ decoded."""
 
 
 def decode_of(format_name: str) -> Decode | None:
-    """Return how a family is decoded; null for one that holds nothing that could be."""
-    return None
+    """Return how a family lists its tensors; null for one that is recognised only."""
+    match format_name:
+        case _:
+            return None
