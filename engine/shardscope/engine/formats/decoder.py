@@ -68,6 +68,8 @@ class Decoder:
         self.tensors: list[LogicalTensor] = []
         self.used: list[PickleUse] = []
         """Every stream that was decoded: its references are evidence."""
+        self.payload_bytes = 0
+        """Bytes of tensors that were read to compare values."""
         self._read = read
 
     def add(self, tensor: LogicalTensor) -> None:
