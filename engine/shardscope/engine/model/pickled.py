@@ -84,6 +84,8 @@ class Named(Struct, frozen=True, array_like=True, tag="n", gc=False):
     called: bool
     persistent: bool = False
     """It is a persistent id that is no storage; module and name are then what it says of itself."""
+    state: Number | None = None
+    """Of an object: the state that the stream gives it (BUILD), where that is one mapping: the attributes of a module."""
 
 
 class DcpChunks(Struct, frozen=True, array_like=True, tag="c"):
