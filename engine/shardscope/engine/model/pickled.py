@@ -20,7 +20,13 @@ Number = int
 class Plain(Struct, frozen=True, array_like=True, tag="v", gc=False):
     """A value that is itself. Integers are those of 64 bits; longer ones are `Long`."""
 
-    value: None | bool | int | float | str | bytes
+    value: bool | int | float | str | None
+
+
+class Bytes(Struct, frozen=True, array_like=True, tag="b", gc=False):
+    """A run of bytes. A node of its own: on the wire text and bytes must differ by type."""
+
+    value: bytes
 
 
 class Long(Struct, frozen=True, array_like=True, tag="l", gc=False):
@@ -126,7 +132,7 @@ class DcpChunks(Struct, frozen=True, array_like=True, tag="c"):
     """Attributes beyond those: `all_local_plans`, `mcore_data`."""
 
 
-Node = Plain | Long | Items | Pairs | PickledTensor | Record | Named | DcpChunks
+Node = Plain | Bytes | Long | Items | Pairs | PickledTensor | Record | Named | DcpChunks
 
 
 class PickledStorage(Struct, frozen=True, array_like=True, gc=False):

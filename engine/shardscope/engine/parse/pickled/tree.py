@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from shardscope.engine.model.pickled import (
+    Bytes,
     DcpChunks,
     Items,
     Long,
@@ -19,7 +20,7 @@ from shardscope.engine.model.pickled import (
 
 Key: TypeAlias = str | int
 """Of a mapping or a place in a sequence. Keys of other types have no place in a name."""
-Value: TypeAlias = None | bool | int | float | str | bytes
+Value: TypeAlias = bool | int | float | str | bytes | None
 
 
 class Tree:
@@ -57,7 +58,7 @@ class Tree:
     def value(self, number: Number | None, *path: Key) -> Value:
         """Return the plain value at a path; null where there is none or where it is none."""
         node = self.node(self.get(number, *path))
-        return node.value if isinstance(node, Plain) else None
+        return node.value if isinstance(node, Plain | Bytes) else None
 
     def text(self, number: Number | None, *path: Key) -> str | None:
         """Return the text at a path; null where there is none."""
@@ -133,7 +134,7 @@ class Tree:
                     }
                 case Items():
                     found = {(int, str(place)): (place, value) for place, value in enumerate(node.items)}
-                case PickledTensor() | Plain() | Long() | Named() | DcpChunks():
+                case PickledTensor() | Plain() | Bytes() | Long() | Named() | DcpChunks():
                     pass
             self._entries[number] = found
         return self._entries[number]
