@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import UNSET
+
 from shardscope.engine.capabilities.diagnosis import resolve
 from shardscope.engine.capabilities.registry import REGISTRY
 from shardscope.engine.capabilities.workflow import workflow_of
@@ -12,6 +14,7 @@ from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.capability import Capability
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import (
     Component,
     Descriptor,
@@ -74,9 +77,10 @@ def descriptor(
     headers_read: int,
     blockers: tuple[Blocker, ...],
     capabilities: Sequence[Capability] = (),
+    decoded: DecodedPlane | None = None,
 ) -> Descriptor:
     """Return the descriptor of one inspection. `capabilities` are those that were named beside the registered ones."""
-    opaque = _opaque(inventory, facts)
+    opaque = _opaque(inventory, facts, decoded)
     classification = _classification(verdict, status, facts)
     producer = _unique(fact for _, found in facts for fact in found.producer)
     state = _state(facts)
@@ -88,7 +92,7 @@ def descriptor(
         schema=schemas.DESCRIPTOR,
         tool=Tool("shardscope", __version__),
         limits=limits,
-        planes=Planes(PlaneState.EXAMINED, PlaneState.NOT_EXAMINED, PlaneState.NOT_EXAMINED),
+        planes=_planes(decoded),
         source=_source(inventory, digest_mode, digests, hf_cache, {entry.path for entry in opaque}),
         classification=classification,
         components=(
@@ -102,9 +106,19 @@ def descriptor(
         trust=trust,
         resources=resources_of(inventory, facts, tensors, blockers),
         adapter=resolution.match,
-        workflow=workflow_of(classification, state, figures, trust, resolution.match, blockers),
+        workflow=workflow_of(
+            classification, state, figures, trust, resolution.match, blockers, decoded=decoded is not None
+        ),
         blockers=blockers,
+        decoded=UNSET if decoded is None else decoded,
     )
+
+
+def _planes(decoded: DecodedPlane | None) -> Planes:
+    examined, not_examined = PlaneState.EXAMINED, PlaneState.NOT_EXAMINED
+    if decoded is None:
+        return Planes(examined, not_examined, not_examined)
+    return Planes(examined, examined, examined if decoded.payload_bytes else not_examined)
 
 
 def _candidate(candidate: Candidate) -> Component:
@@ -123,13 +137,18 @@ def _unique(facts: Iterable[ProducerFact]) -> tuple[ProducerFact, ...]:
     return tuple(dict.fromkeys(facts))
 
 
-def _opaque(inventory: Inventory, facts: Described) -> list[Entry]:
-    """Return the files whose content is not examined: those that formats name, and those named like pickles."""
+def _opaque(inventory: Inventory, facts: Described, decoded: DecodedPlane | None) -> list[Entry]:
+    """Return the files whose content is not examined: those that formats name, and those named like pickles.
+
+    Once decoding was asked for, a claim's files are those that its format still names.
+    """
     named = {entry.path for _, found in facts for entry in found.opaque}
+    read = {entry.path for claim, _ in facts for entry in claim.files} if decoded is not None else set()
     return [
         entry
         for entry in inventory.files
-        if entry.path in named or (entry.name.casefold().endswith(_OPAQUE_SUFFIXES))
+        if entry.path in named
+        or (entry.path not in read and entry.name.casefold().endswith(_OPAQUE_SUFFIXES))
     ]
 
 

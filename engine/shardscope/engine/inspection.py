@@ -7,7 +7,7 @@ screen that shows everything else first.
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,7 +19,7 @@ from shardscope.engine.formats.survey import survey
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity, blocker
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.codes import CODES
-from shardscope.engine.model.descriptor import Descriptor, Digest
+from shardscope.engine.model.descriptor import Descriptor, Digest, PlaneState
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.exits import ExitCode, most_specific
 from shardscope.engine.model.limits import Limits
@@ -29,6 +29,10 @@ from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import path_text
 from shardscope.engine.source.digest import choose
 from shardscope.engine.source.source import Source
+
+if TYPE_CHECKING:  # decoding is loaded where it is asked for
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.catalogue import Catalogue
 
 DigestMode = Literal["auto", "all", "none"]
 
@@ -44,6 +48,7 @@ class Inspection:
         tensors: TensorTable,
         inventory: Inventory,
         read_whole: frozenset[bytes],
+        catalogue: "Catalogue | None" = None,
     ) -> None:
         self.path = path
         """As it was given."""
@@ -53,6 +58,8 @@ class Inspection:
         self.inventory = inventory
         self.read_whole = read_whole
         """Files of which every byte was read."""
+        self.catalogue = catalogue
+        """Every tensor with its fragments and its map; null unless decoding was asked for."""
 
     def exit_code(self, fail_on: Severity | None = None) -> ExitCode:
         """Return how a process that made this inspection ends."""
@@ -82,6 +89,7 @@ def inspect(
     digest: DigestMode = "auto",
     hf_cache: bool = False,
     capabilities: Sequence[Capability] = (),
+    decoding: "Decoding | None" = None,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
 ) -> Inspection:
@@ -90,7 +98,8 @@ def inspect(
     `digest` says which files to hash: `auto` all of them up to `Limits.digest_bytes` in total and otherwise those that
     are read whole anyway, `all`, or `none` (headers only). `hf_cache` admits the links of a Hugging Face cache snapshot.
     `capabilities` are looked up for this one call (`capabilities.reading.read_capability`): a diagnosis that changes nothing
-    about what is found.
+    about what is found. `decoding` is a person's wish to have pickles read as data, for this one call; without it not a byte of
+    them is interpreted.
 
     Raises `Fault` where nothing at all can be examined (`source.missing`, ...), `Cancelled` once `cancel` is set.
     """
@@ -100,6 +109,12 @@ def inspect(
         probe = Probe(source, inventory, limits, cancel, progress)
         verdict = weigh(probe)
         facts = [(claim, format_named(claim.format).describe(probe, claim)) for claim in verdict.claims]
+        tensors, decoded = probe.tensors, None
+        if decoding is not None:
+            from shardscope.engine.decoding import decode
+
+            decoded = decode(probe, facts, decoding, cancel)
+            facts, tensors = decoded.facts, decoded.table
         survey(probe, {entry.path for claim in verdict.claims for entry in claim.files})
         digests, unhashed = _digests(source, inventory, probe.read_whole, digest, limits, cancel, progress)
         changes = source.recheck(inventory, cancel=cancel)
@@ -113,12 +128,14 @@ def inspect(
         verdict=verdict,
         status=_status(verdict, blockers),
         facts=facts,
-        tensors=probe.tensors,
+        tensors=tensors,
         headers_read=probe.headers_read,
         blockers=blockers,
         capabilities=capabilities,
+        decoded=None if decoded is None else decoded.plane,
     )
-    return Inspection(path, hf_cache, descriptor, probe.tensors, inventory, frozenset(probe.read_whole))
+    catalogue = None if decoded is None else decoded.catalogue
+    return Inspection(path, hf_cache, descriptor, tensors, inventory, frozenset(probe.read_whole), catalogue)
 
 
 def with_digests(
@@ -158,12 +175,14 @@ def with_digests(
                 descriptor.trust,
                 descriptor.adapter,
                 blockers,
+                decoded=descriptor.planes.decoded is PlaneState.EXAMINED,
             ),
             blockers=blockers,
         ),
         inspection.tensors,
         inventory,
         inspection.read_whole,
+        inspection.catalogue,
     )
 
 

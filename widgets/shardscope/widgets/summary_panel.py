@@ -190,6 +190,8 @@ def _steps(workflow: Workflow, glyphs: Glyphs) -> Iterator[Paragraph]:
         StepState.CURRENT: (glyphs.ok, Tone.OK),
         StepState.NOT_NEEDED: (glyphs.note, Tone.MUTED),
         StepState.STOPPED: (glyphs.stop, Tone.STOP),
+        StepState.EXPERIMENTAL: (glyphs.caution, Tone.CAUTION),
+        StepState.ON_REQUEST: (glyphs.caution, Tone.CAUTION),
         StepState.NOT_AVAILABLE: (glyphs.caution, Tone.CAUTION),
     }
     yield from heading("Steps", "what is open, and what stops the next one")

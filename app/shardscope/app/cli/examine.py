@@ -12,7 +12,9 @@ from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
 
 if TYPE_CHECKING:
+    from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -44,6 +46,38 @@ def reading(command: F) -> F:
     return click.argument("path", type=click.Path())(bounds(command))
 
 
+def decoding(command: F) -> F:
+    """Add the options of a command that may decode. They hold for one invocation: nothing sets or remembers them."""
+    command = click.option(
+        "--component",
+        type=click.Choice(["model", "optimizer", "other", "all"]),
+        help="With --decode: which tensors are listed (model by default).",
+    )(command)
+    return click.option(
+        "--decode",
+        is_flag=True,
+        help="Read pickles as data in a contained worker, for this run. Nothing is executed; see docs/decoding.md.",
+    )(command)
+
+
+def wish(decode: bool, component: "Listed | None", limits: Sequence[tuple[str, int]]) -> "Decoding | None":
+    """Return what the options ask to have decoded; null without `--decode`."""
+    if not decode:
+        if component is not None:
+            raise click.UsageError("--component needs --decode.", click.get_current_context())
+        return None
+    from msgspec import convert
+
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.escalation import Intent
+    from shardscope.engine.model.limits import DecodeLimits, decode_limit_names
+
+    bounds_in_force = convert(
+        {name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits
+    )
+    return Decoding(Intent("inspect", "command line"), component or "model", bounds_in_force)
+
+
 def examine(
     session: Session,
     path: str,
@@ -54,15 +88,20 @@ def examine(
     progress: bool | None,
     machine: bool,
     capability_files: Sequence[str] = (),
+    decode: bool = False,
+    component: "Listed | None" = None,
 ) -> "Inspection":
     """Inspect `path`. `machine` tells that a document is asked for, which keeps progress away unless it was asked for too.
 
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
     from shardscope import engine
-    from shardscope.engine.model.limits import Limits, with_overrides
+    from shardscope.engine.model.limits import Limits, limit_names, with_overrides
 
-    bounds_in_force = with_overrides(Limits(), dict(limits))
+    asked = wish(decode, component, limits)
+    bounds_in_force = with_overrides(
+        Limits(), {name: value for name, value in limits if name in limit_names()}
+    )
     capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
     person = is_terminal(sys.stderr)
     wanted = (person and not machine and not session.quiet) if progress is None else progress
@@ -78,6 +117,7 @@ def examine(
             digest=digest,
             hf_cache=hf_cache,
             capabilities=capabilities,
+            decoding=asked,
             cancel=cancel,
             progress=report,
         )

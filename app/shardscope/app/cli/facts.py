@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec import UNSET
 from rich.text import Text
 
 from shardscope.engine.host import Host
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.escalation import IsolationProfile
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.secrets import redact, shown
@@ -38,9 +41,33 @@ def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text
         yield "parts", _components(descriptor)
     if descriptor.trust.opaque_files or descriptor.trust.code_files or descriptor.trust.code_references:
         yield "trust", _trust(descriptor)
+    if descriptor.decoded is not UNSET:
+        yield "decoded", _decoded(descriptor.decoded)
     yield "to convert", _conversion(descriptor)
     if host is not None:
         yield "this host", _host(descriptor, host)
+
+
+def _decoded(plane: DecodedPlane) -> Text:
+    answer = Text(plural(len(plane.streams), "pickle stream"))
+    answer.append(" read as data")
+    if plane.isolation is not None:
+        answer.append(f" ({isolation_words(plane.isolation)})", QUIET)
+    for figures in plane.components:
+        answer.append(
+            f" · {figures.component} {figures.tensors:,} in {plural(figures.fragments, 'fragment')}"
+        )
+    foreign = [item for item in plane.references if not item.known]
+    if foreign:
+        answer.append(f" · {plural(len(foreign), 'foreign reference')}, ", CAUTION)
+        answer.append(shown(f"{foreign[0].module}.{foreign[0].name}", DTYPE_SHOWN), CAUTION)
+    return answer
+
+
+def isolation_words(profile: IsolationProfile) -> str:
+    """Return what contained the worker, in a few words."""
+    landlock = "no Landlock" if profile.landlock is None else f"Landlock {profile.landlock.abi}"
+    return f"contained: seccomp, {landlock}"
 
 
 def _whole(descriptor: Descriptor) -> Text:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from shardscope.app.cli.command import command
-from shardscope.app.cli.examine import examine, reading
+from shardscope.app.cli.examine import decoding, examine, reading
 from shardscope.app.cli.output import is_terminal, wants_color
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
     from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.model.decoded import Listed
 
 
 @command(
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
         ("shardscope inspect ./ckpt --json > ckpt.json", "The descriptor, one JSON document."),
         ("shardscope inspect ./ckpt --fail-on warning --quiet", "In a pipeline: exit 1 on any warning."),
         ("shardscope inspect ./ckpt --digest none", "Headers only, no hashing."),
+        (
+            "shardscope inspect ./ckpt --decode",
+            "Read pickles too: as data, in a contained worker, this once.",
+        ),
         ("shardscope inspect ./ckpt --limit json_bytes=256MiB", "Raise a bound for this run."),
         ("shardscope inspect ./ckpt --capability dcp.json", "Would this adapter fit, and what does it need?"),
     ),
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)],
 )
 @reading
+@decoding
 @click.option("--json", "as_json", is_flag=True, help="Print the descriptor as one JSON document.")
 @click.option(
     "--digest",
@@ -61,12 +67,15 @@ def inspect(
     hf_cache: bool,
     fail_on: str | None,
     capability_files: tuple[str, ...],
+    decode: bool,
+    component: "Listed | None",
     progress: bool | None,
 ) -> int:
     """Say what a checkpoint is, how sure that is, whether it is whole and what blocks its use.
 
     PATH is a file or folder. Nothing in it is executed, followed or changed. The answer is structural evidence, no
-    promise that the checkpoint loads or converts. A capability that is named is looked up, never loaded: nothing is
+    promise that the checkpoint loads or converts. With --decode pickles are read as data by a contained worker; without it
+    not a byte of them is interpreted. A capability that is named is looked up, never loaded: nothing is
     installed, trusted or read by it.
     """
     found = examine(
@@ -78,6 +87,8 @@ def inspect(
         progress=progress,
         machine=as_json,
         capability_files=capability_files,
+        decode=decode,
+        component=component,
     )
     from shardscope.engine.model.blocker import Severity
 

@@ -1,4 +1,4 @@
-"""`--limit NAME=VALUE`: one bound of inspection set by hand."""
+"""`--limit NAME=VALUE`: one bound on reading set by hand."""
 
 # ruff: noqa: ARG002 - click calls these methods with all of their arguments
 
@@ -12,7 +12,7 @@ UNITS: Final = {"": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 
 
 
 class Limit(click.ParamType[tuple[str, int]]):
-    """A pair of a field of `Limits` and a number of at least 1, which may carry a binary unit."""
+    """A pair of a field of `Limits` or `DecodeLimits` and a number of at least 1, which may carry a binary unit."""
 
     name = "limit"
 
@@ -24,13 +24,14 @@ class Limit(click.ParamType[tuple[str, int]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
         """Return the pair; fails with the nearest name, or with what a value looks like."""
-        from shardscope.engine.model.limits import limit_names
+        from shardscope.engine.model.limits import decode_limit_names, limit_names
 
         if isinstance(value, tuple):
             return value
         name, equals, text = str(value).partition("=")
-        if name not in limit_names():
-            self.fail(f"there is no limit {name!r}.{nearest(name, limit_names())}", param, ctx)
+        known = (*limit_names(), *decode_limit_names())
+        if name not in known:
+            self.fail(f"there is no limit {name!r}.{nearest(name, known)}", param, ctx)
         number = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]iB)?", text.strip(), re.IGNORECASE)
         count = 0 if number is None else int(number[1]) * UNITS[(number[2] or "").upper()]
         if not equals or count < 1:
@@ -41,13 +42,11 @@ class Limit(click.ParamType[tuple[str, int]]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[Any]]:
         """Offer the names of the limits, each with the value it has by itself."""
-        from shardscope.engine.model.limits import Limits, limit_names
+        from shardscope.engine.model.limits import DecodeLimits, Limits, decode_limit_names, limit_names
 
-        return [
-            CompletionItem(f"{name}={getattr(Limits(), name)}")
-            for name in limit_names()
-            if name.startswith(incomplete)
-        ]
+        names = [(name, getattr(Limits(), name)) for name in limit_names()]
+        names += [(name, getattr(DecodeLimits(), name)) for name in decode_limit_names()]
+        return [CompletionItem(f"{name}={value}") for name, value in names if name.startswith(incomplete)]
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:

@@ -42,6 +42,8 @@ STEP_STYLE: Final = {
     StepState.CURRENT: "green",
     StepState.STOPPED: "yellow",
     StepState.NOT_NEEDED: "dim",
+    StepState.EXPERIMENTAL: "cyan",
+    StepState.ON_REQUEST: "yellow",
     StepState.NOT_AVAILABLE: "yellow",
 }
 STATUS_STYLE: Final = {

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shardscope.app.cli.command import command
-from shardscope.app.cli.examine import examine, reading
+from shardscope.app.cli.examine import decoding, examine, reading
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
 if TYPE_CHECKING:
+    from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.tensors import TensorTable
 
 CHUNK = 2_000
@@ -37,6 +38,10 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
         ),
         ("shardscope tensors ./ckpt --sort bytes | head", "The largest."),
         ("shardscope tensors ./ckpt --json | jq '.tensors[].name'", "For a program."),
+        (
+            "shardscope tensors ./ckpt --decode --component all",
+            "Those behind pickles too, optimizer state included.",
+        ),
     ),
     notes="""--json gives exact names and half-open byte ranges in the file. The text and CSV outputs are made to be looked at:
     characters that could act on a terminal are shown as visible escapes, and a CSV cell that a spreadsheet would take for
@@ -44,6 +49,12 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
     exits=[code for code in ExitCode if code is not ExitCode.DENIED],
 )
 @reading
+@decoding
+@click.option(
+    "--fragments",
+    is_flag=True,
+    help="With --decode --json: the fragments of each tensor and its shard map in normal form, too.",
+)
 @click.option(
     "--filter",
     "patterns",
@@ -64,26 +75,47 @@ def tensors(
     as_csv: bool,
     limits: tuple[tuple[str, int], ...],
     hf_cache: bool,
+    decode: bool,
+    component: "Listed | None",
+    fragments: bool,
     progress: bool | None,
 ) -> int:
     """List the tensors of a checkpoint: name, dtype, shape, bytes and file.
 
-    Only headers are read. PATH is a file or folder.
+    Only headers are read, and with --decode pickles, as data. PATH is a file or folder.
     """
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.", click.get_current_context())
+    if fragments and not (decode and as_json):
+        raise click.UsageError("--fragments needs --decode and --json.", click.get_current_context())
     found = examine(
-        session, path, limits=limits, hf_cache=hf_cache, digest="none", progress=progress, machine=as_json
+        session,
+        path,
+        limits=limits,
+        hf_cache=hf_cache,
+        digest="none",
+        progress=progress,
+        machine=as_json,
+        decode=decode,
+        component=component,
     )
     opaque = found.descriptor.tensors.files_opaque
     table = found.tensors
-    if opaque and not len(table):
+    if opaque and not len(table) and not decode:
         from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
         raise Fault("tensors.opaque", files=opaque, command=inspect_command(Target(path)))
     rows = chosen(table, patterns, sort)
-    if as_json:
+    if as_json and found.catalogue is not None:
+        from shardscope.app.cli.catalogue import json_parts as catalogue_parts
+
+        names = {table.names[row] for row in rows} if patterns else None
+        for part in catalogue_parts(
+            found.catalogue, opaque, component or "model", names, fragments=fragments, order=sort
+        ):
+            session.out.write(part)
+    elif as_json:
         for part in json_parts(table, rows, opaque):
             session.out.write(part)
     elif as_csv:

@@ -10,6 +10,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity
 from shardscope.engine.model.descriptor import AdapterMatch, AdapterStatus, Trust
 from shardscope.engine.model.evidence import Classification, Status
+from shardscope.engine.model.format_names import RECOGNISED_ONLY
 from shardscope.engine.model.state import Presence, StateScope
 from shardscope.engine.model.tensors import TensorSummary
 from shardscope.engine.model.text import counted
@@ -30,20 +31,22 @@ def workflow_of(
     trust: Trust,
     adapter: AdapterMatch,
     blockers: Sequence[Blocker],
+    *,
+    decoded: bool = False,
 ) -> Workflow:
-    """Return the six steps for one checkpoint. `blockers` are ordered, the worst first."""
+    """Return the six steps for one checkpoint. `blockers` are ordered, the worst first; `decoded`: decoding was asked for."""
     if classification.status is not Status.CONDITIONAL:
         steps = _nothing_beyond(classification, blockers)
     else:
         steps = (
             Step(StepName.INSPECT, StepState.CURRENT, None, _EXAMINED),
-            _escalate(state, trust, blockers),
-            _adapt(classification.format, adapter),
-            _validate(tensors, trust, blockers),
+            _escalate(classification.format, state, trust, blockers, decoded=decoded),
+            _adapt(classification.format, adapter, decoded=decoded),
+            _validate(tensors, trust, blockers, decoded=decoded),
             _materialize(classification.format),
             _load(classification.format, blockers),
         )
-    ends = (StepState.STOPPED, StepState.NOT_AVAILABLE)
+    ends = (StepState.STOPPED, StepState.NOT_AVAILABLE, StepState.ON_REQUEST)
     return Workflow(steps, next((step.name for step in steps if step.state in ends), None))
 
 
@@ -61,18 +64,29 @@ def _nothing_beyond(classification: Classification, blockers: Sequence[Blocker])
     return (inspect, *(Step(name, StepState.STOPPED, code, says) for name in rest))
 
 
-def _escalate(state: StateScope, trust: Trust, blockers: Sequence[Blocker]) -> Step:
+def _escalate(
+    format_name: str, state: StateScope, trust: Trust, blockers: Sequence[Blocker], *, decoded: bool
+) -> Step:
     opaque = len(trust.opaque_files)
+    left = counted(opaque, "opaque file")
+    if decoded:
+        if opaque and state.weights.presence is not Presence.PRESENT:
+            says = f"{left} could not be read as data"
+            return Step(StepName.ESCALATE, StepState.STOPPED, _any_code(blockers), says)
+        says = "pickles were read as data by a contained worker, in this run alone"
+        return Step(StepName.ESCALATE, StepState.CURRENT, None, says)
     if not opaque:
         return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, "nothing here is opaque")
     if state.weights.presence is Presence.PRESENT:
-        says = f"weights are readable; {counted(opaque, 'opaque file')} beside"
-        return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, says)
-    says = f"{counted(opaque, 'opaque file')}; this release decodes none"
-    return Step(StepName.ESCALATE, StepState.NOT_AVAILABLE, _opaque_code(blockers), says)
+        return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, f"weights are readable; {left} beside")
+    if format_name in RECOGNISED_ONLY:
+        says = f"{left}; the format is recognised only"
+        return Step(StepName.ESCALATE, StepState.NOT_AVAILABLE, _opaque_code(blockers), says)
+    says = f"{left}; --decode reads pickles as data, for one run"
+    return Step(StepName.ESCALATE, StepState.ON_REQUEST, _opaque_code(blockers), says)
 
 
-def _adapt(format_name: str, adapter: AdapterMatch) -> Step:
+def _adapt(format_name: str, adapter: AdapterMatch, *, decoded: bool) -> Step:
     if format_name == CANONICAL:
         return Step(StepName.ADAPT, StepState.NOT_NEEDED, None, "whole named tensors, canonical as they are")
     if format_name == ADAPTER:
@@ -80,6 +94,9 @@ def _adapt(format_name: str, adapter: AdapterMatch) -> Step:
     if format_name == COMPOSITE:
         says = "one part at a time: inspect its folder"
         return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, "layout.composite", says)
+    if decoded and adapter.status is not AdapterStatus.AMBIGUOUS:
+        says = "by the maps of its own files; no adapter is qualified for what wrote it"
+        return Step(StepName.ADAPT, StepState.EXPERIMENTAL, None, says)
     if adapter.status is AdapterStatus.NONE:
         says = "no adapter is qualified for what wrote it"
     else:
@@ -88,12 +105,15 @@ def _adapt(format_name: str, adapter: AdapterMatch) -> Step:
     return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, code, says)
 
 
-def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker]) -> Step:
+def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker], *, decoded: bool) -> Step:
     broken = _first(blockers, Blocks.CONVERT, errors_only=True) or _first(
         blockers, Blocks.LOAD, errors_only=True
     )
     if broken is not None:
         return Step(StepName.VALIDATE, StepState.STOPPED, broken, "files or shapes do not hold")
+    if decoded and tensors.count:
+        says = f"shapes, ranges and coverage hold for {counted(tensors.count, 'tensor')}"
+        return Step(StepName.VALIDATE, StepState.CURRENT, None, says)
     if tensors.files_examined:
         says = f"shapes and ranges hold in {counted(tensors.files_examined, 'header')}"
         return Step(StepName.VALIDATE, StepState.CURRENT, None, says)
@@ -130,6 +150,11 @@ def _first(blockers: Sequence[Blocker], what: Blocks, *, errors_only: bool = Fal
         ),
         None,
     )
+
+
+def _any_code(blockers: Sequence[Blocker]) -> str | None:
+    """Return the code of what stopped decoding: the first error, or that files are opaque."""
+    return next((item.code for item in blockers if item.severity is Severity.ERROR), _opaque_code(blockers))
 
 
 def _opaque_code(blockers: Sequence[Blocker]) -> str | None:

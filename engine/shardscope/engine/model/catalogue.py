@@ -8,11 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
-
-Component = Literal["model", "optimizer", "other"]
-"""`other` is a tensor of neither: of a random state, a scheduler, an extra state."""
 
 Role = Literal["parameter", "frozen", "buffer", "state", "other"]
 

@@ -7,10 +7,11 @@ absolute path; two runs on the same bytes give the same bytes.
 from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.evidence import Basis, Classification
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.resources import Resources
@@ -203,6 +204,8 @@ class Descriptor(Struct, frozen=True, forbid_unknown_fields=True):
     adapter: AdapterMatch
     workflow: Workflow
     blockers: tuple[Blocker, ...]
+    decoded: DecodedPlane | UnsetType = UNSET
+    """Absent unless decoding was asked for."""
 
 
 def to_json(document: Struct, *, indent: int = 2) -> str:

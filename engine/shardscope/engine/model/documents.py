@@ -6,14 +6,15 @@
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker, Code, Param
 from shardscope.engine.model.capability import Capability
+from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.glossary import Glossary
-from shardscope.engine.model.lowered import LoweredDocument
+from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
 from shardscope.engine.model.mapdocuments import (
     MapAppliedDocument,
     MapCheckDocument,
@@ -21,6 +22,7 @@ from shardscope.engine.model.mapdocuments import (
     MapExplanationDocument,
     TransferDocument,
 )
+from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
@@ -37,6 +39,68 @@ class TensorsDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """Files whose tensors, if they hold any, are not listed because they would need decoding."""
     tensors: tuple[TensorSpec, ...]
     """Names are exact, ranges half-open in bytes of the file."""
+
+
+class StoredFragment(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one fragment of a decoded tensor is stored."""
+
+    label: int
+    """Of its shard in the tensor's map."""
+    shape: tuple[int, ...]
+    file: str
+    begin: int
+    """First byte, in the file, of the record that holds it."""
+    length: int
+    """Bytes of that record in the file."""
+    coding: str
+    """`plain`; otherwise what the record has to go through before `offset` means anything."""
+    offset: int
+    """Of the fragment's first element, in bytes of the decoded record."""
+    strides: tuple[int, ...] | None
+    """In elements; null where it is row-major."""
+    dtype: str | None
+    """Where it is another than the tensor's."""
+    big_endian: bool
+    crc: int | None
+    """CRC-32 of the decoded record, where it is recorded."""
+
+
+class CatalogueTensor(Struct, frozen=True, forbid_unknown_fields=True):
+    """One decoded tensor, whole."""
+
+    name: str
+    """Exact."""
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int | None
+    """Of the whole tensor; null for a type of unknown size."""
+    component: Component
+    role: str
+    alias_of: str | None
+    """The tensor that it shares all its bytes with."""
+    stored_shape: tuple[int, ...] | None
+    """With the padding that its writer added, where there is any."""
+    files: tuple[str, ...]
+    """That hold it, relative and neutralised."""
+    fragments: int
+    replicas: int
+    note: str | None
+    map: LoweredTensor | UnsetType = UNSET
+    """With `--fragments`: how the fragments make it up."""
+    stored: tuple[StoredFragment, ...] | UnsetType = UNSET
+    """With `--fragments`."""
+
+
+class CatalogueDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """The tensors of a checkpoint of which pickles were decoded."""
+
+    schema: str
+    component: Listed
+    count: int
+    """How many are listed here, after `--filter`."""
+    opaque_files: int
+    """Files that could not be decoded."""
+    tensors: tuple[CatalogueTensor, ...]
 
 
 class CodesDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +159,7 @@ class ValidationDocument(Struct, frozen=True, forbid_unknown_fields=True):
 DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.DESCRIPTOR: Descriptor,
     schemas.TENSORS: TensorsDocument,
+    schemas.CATALOGUE: CatalogueDocument,
     schemas.CODES: CodesDocument,
     schemas.SCHEMAS: SchemasDocument,
     schemas.ERROR: ErrorDocument,
@@ -110,6 +175,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.TRANSFER: TransferDocument,
     schemas.MAP_DIFFERENCE: MapDifferenceDocument,
     schemas.MAP_APPLIED: MapAppliedDocument,
+    schemas.MAPPING: MappingDocument,
 }
 """The struct of each document, by its schema name."""
 
@@ -123,8 +189,13 @@ def json_schema(name: str) -> dict[str, Any]:
         if "properties" in definition:
             definition["additionalProperties"] = False
             if name not in schemas.AUTHORED:
-                # A struct's default serves whoever decodes it; the encoder always writes the field.
-                definition["required"] = list(definition["properties"])
+                # A struct's default serves whoever decodes it; the encoder writes the field, unless it is UNSET.
+                without = definition.get("required", ())
+                definition["required"] = [
+                    key
+                    for key, value in definition["properties"].items()
+                    if key in without or "default" in value
+                ]
     root = definitions[DOCUMENTS[name].__name__]
     root["properties"]["schema"] = {"const": name}
     return {

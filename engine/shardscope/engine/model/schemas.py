@@ -7,6 +7,7 @@ from typing import Final
 
 DESCRIPTOR: Final = "shardscope.descriptor/1"
 TENSORS: Final = "shardscope.tensors/1"
+CATALOGUE: Final = "shardscope.catalogue/1"
 CODES: Final = "shardscope.codes/1"
 SCHEMAS: Final = "shardscope.schemas/1"
 ERROR: Final = "shardscope.error/1"
@@ -22,10 +23,12 @@ MAP_EXPLANATION: Final = "shardscope.map-explanation/1"
 TRANSFER: Final = "shardscope.transfer/1"
 MAP_DIFFERENCE: Final = "shardscope.map-difference/1"
 MAP_APPLIED: Final = "shardscope.map-applied/1"
+MAPPING: Final = "shardscope.mapping/1"
 
 NAMES: Final = (
     DESCRIPTOR,
     TENSORS,
+    CATALOGUE,
     CODES,
     SCHEMAS,
     ERROR,
@@ -41,8 +44,9 @@ NAMES: Final = (
     TRANSFER,
     MAP_DIFFERENCE,
     MAP_APPLIED,
+    MAPPING,
 )
 """Every document, in the order of display."""
 
-AUTHORED: Final = (SHARD_MAP, LOWERED)
+AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING)
 """Those that a person may write: a field with a default may be left out of them."""

@@ -26,6 +26,10 @@ class StepState(StrEnum):
     """Something that was found stands before it."""
     NOT_NEEDED = "not needed"
     """Nothing in this checkpoint calls for it."""
+    EXPERIMENTAL = "experimental"
+    """Open, and not qualified for any producer: what comes of it is to be checked."""
+    ON_REQUEST = "on request"
+    """Open to whoever asks for it, in one invocation at a time."""
     NOT_AVAILABLE = "not available"
     """This release does not do it."""
 

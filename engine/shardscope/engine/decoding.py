@@ -1,0 +1,189 @@
+"""The decoded plane: every claim's pickles read as data by a contained worker, and the tensors that they describe.
+
+It is entered for one invocation, by a person's intent, and never remembered.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.formats.decode import decode_of
+from shardscope.engine.formats.decoder import Decoder, PickleUse
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.isolation.containment import Containment
+from shardscope.engine.model.blocker import Severity
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
+from shardscope.engine.model.escalation import Intent
+from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.tensors import DTYPES, TensorTable
+from shardscope.engine.model.text import counted, display_name
+
+_REFERENCES = 4_096
+"""References that a descriptor lists; foreign ones come first."""
+
+Described = list[tuple[Claim, Facts]]
+
+
+class Decoding(Struct, frozen=True):
+    """A person's wish to decode, for one invocation."""
+
+    intent: Intent
+    listed: Listed = "model"
+    limits: DecodeLimits = DecodeLimits()
+
+
+class Decoded(Struct, frozen=True):
+    """What decoding found."""
+
+    facts: Described
+    catalogue: Catalogue
+    plane: DecodedPlane
+    table: TensorTable
+    """The tensors of the component that is listed, and those of families that have no catalogue."""
+
+
+def decode(
+    probe: Probe, facts: Sequence[tuple[Claim, Facts]], wish: Decoding, cancel: threading.Event | None
+) -> Decoded:
+    """Return what decoding makes of claims that were described. Blockers go to the probe.
+
+    A pickle that cannot be read, and a worker that cannot be had, become blockers: whatever else was found stays. Raises
+    `Cancelled`.
+    """
+    with Containment(wish.intent, wish.limits, cancel=cancel) as worker:
+        decoder = Decoder(probe, worker.read, wish.limits)
+        found: Described = []
+        rest: set[str] = set()
+        for claim, described in facts:
+            family = decode_of(claim.format)
+            if family is None:
+                rest.update(entry.text for entry in claim.files)
+                found.append((claim, described))
+                continue
+            before, blockers = len(decoder.tensors), len(probe.blockers)
+            known = family(decoder, claim, described)
+            added = decoder.tensors[before:]
+            broken = any(item.severity is Severity.ERROR for item in probe.blockers[blockers:])
+            found.append((claim, _weighed(known, added, broken=broken)))
+        profile = worker.profile
+    catalogue = Catalogue(tuple(decoder.tensors))
+    listed = catalogue.of(wish.listed)
+    table = table_of(listed)
+    for tensor in probe.tensors:
+        if tensor.file in rest:
+            table.append(tensor.file, tensor.name, tensor.dtype, tensor.shape, tensor.begin, tensor.end)
+    plane = DecodedPlane(
+        listed=wish.listed,
+        isolation=profile,
+        limits=wish.limits,
+        streams=tuple(
+            DecodedStream(use.entry.text, use.begin, use.pickled.protocol, use.pickled.opcodes)
+            for use in decoder.used
+        ),
+        references=references_of(decoder.used),
+        components=_components(catalogue),
+        payload_bytes=decoder.payload_bytes,
+    )
+    return Decoded(found, catalogue, plane, table)
+
+
+def bytes_of(tensor: LogicalTensor) -> int | None:
+    """Return the bytes of the whole tensor; null where its type has no known size."""
+    known = DTYPES.get(tensor.dtype)
+    return None if known is None else -(-prod(tensor.shape) * known.bits // 8)
+
+
+def table_of(tensors: Iterable[LogicalTensor]) -> TensorTable:
+    """Return tensors as rows of a table: of several files the first one is named, and how many more there are."""
+    table = TensorTable()
+    for tensor in tensors:
+        table.append(_files(tensor), tensor.name, tensor.dtype, tensor.shape, *_range(tensor))
+    return table
+
+
+def _range(tensor: LogicalTensor) -> tuple[int, int]:
+    """Return where a tensor of one fragment lies in its file; of several, its size alone."""
+    size = bytes_of(tensor) or 0
+    if len(tensor.fragments) == 1 and tensor.fragments[0].record.coding == "plain":
+        begin = tensor.fragments[0].record.begin + tensor.fragments[0].offset
+        return begin, begin + size
+    return 0, size
+
+
+def _files(tensor: LogicalTensor) -> str:
+    files = dict.fromkeys(fragment.record.file for fragment in tensor.fragments)
+    if not files:
+        return ""
+    first, *more = files
+    return f"{first} + {len(more):,}" if more else first
+
+
+def _weighed(facts: Facts, added: Sequence[LogicalTensor], *, broken: bool) -> Facts:
+    """Return facts with the bytes of the model's weights, where decoding made them known."""
+    if facts.weight_bytes is not None or not added:
+        return facts
+    if broken or facts.opaque:
+        return replace(facts, weight_reason="not every tensor could be decoded, see the blockers")
+    sizes = [bytes_of(t) for t in added if t.component == "model" and t.alias_of is None]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return replace(facts, weight_reason="a tensor is of a type that safetensors does not have")
+    return replace(facts, weight_bytes=sum(known), weight_reason=None)
+
+
+def references_of(used: Sequence[PickleUse]) -> tuple[Reference, ...]:
+    """Return what pickles refer to, foreign references first, then the most frequent."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    streams: Counter[tuple[str, str, str]] = Counter()
+    first: dict[tuple[str, str, str], tuple[str, bool]] = {}
+    for use in used:
+        for item in use.pickled.references:
+            key = (item.module, item.name, item.use)
+            counts[key] += item.count
+            streams[key] += 1
+            first.setdefault(key, (use.entry.text, item.known))
+    order = sorted(counts, key=lambda key: (first[key][1], -counts[key], key))
+    return tuple(
+        Reference(
+            module=display_name(key[0], 160),
+            name=display_name(key[1], 160),
+            use="called" if key[2] == "called" else "named",
+            count=counts[key],
+            known=first[key][1],
+            streams=streams[key],
+            first=first[key][0],
+        )
+        for key in order[:_REFERENCES]
+    )
+
+
+def _components(catalogue: Catalogue) -> tuple[ComponentFigures, ...]:
+    found = []
+    for component in ("model", "optimizer", "other"):
+        tensors = catalogue.of(component)
+        if not tensors:
+            continue
+        sizes = [bytes_of(tensor) for tensor in tensors if tensor.alias_of is None]
+        known = [size for size in sizes if size is not None]
+        found.append(
+            ComponentFigures(
+                component=tensors[0].component,
+                tensors=len(tensors),
+                fragments=sum(len(tensor.fragments) for tensor in tensors),
+                replicas=sum(len(tensor.replicas) for tensor in tensors),
+                aliases=sum(tensor.alias_of is not None for tensor in tensors),
+                bytes=sum(known) if len(known) == len(sizes) else None,
+            )
+        )
+    return tuple(found)
+
+
+def said(plane: DecodedPlane) -> str:
+    """Return in one clause what was decoded."""
+    return f"{counted(len(plane.streams), 'pickle stream')} read as data by a contained worker"
