@@ -16,13 +16,14 @@ from shardscope.engine.formats.decoder import Decoder, PickleUse
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.isolation.containment import Containment
-from shardscope.engine.model.blocker import Severity
+from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.tensors import DTYPES, TensorTable
-from shardscope.engine.model.text import counted, display_name
+from shardscope.engine.model.text import display_name
 
 _REFERENCES = 4_096
 """References that a descriptor lists; foreign ones come first."""
@@ -58,23 +59,10 @@ def decode(
     """
     with Containment(wish.intent, wish.limits, cancel=cancel) as worker:
         decoder = Decoder(probe, worker.read, wish.limits)
-        found: Described = []
-        rest: set[str] = set()
-        for claim, described in facts:
-            family = decode_of(claim.format)
-            if family is None:
-                rest.update(entry.text for entry in claim.files)
-                found.append((claim, described))
-                continue
-            before, blockers = len(decoder.tensors), len(probe.blockers)
-            known = family(decoder, claim, described)
-            added = decoder.tensors[before:]
-            broken = any(item.severity is Severity.ERROR for item in probe.blockers[blockers:])
-            found.append((claim, _weighed(known, added, broken=broken)))
+        found, rest = _families(decoder, facts)
         profile = worker.profile
     catalogue = Catalogue(tuple(decoder.tensors))
-    listed = catalogue.of(wish.listed)
-    table = table_of(listed)
+    table = table_of(catalogue.of(wish.listed))
     for tensor in probe.tensors:
         if tensor.file in rest:
             table.append(tensor.file, tensor.name, tensor.dtype, tensor.shape, tensor.begin, tensor.end)
@@ -91,6 +79,36 @@ def decode(
         payload_bytes=decoder.payload_bytes,
     )
     return Decoded(found, catalogue, plane, table)
+
+
+def catalogue_of_headers(probe: Probe, facts: Sequence[tuple[Claim, Facts]]) -> Catalogue:
+    """Return the catalogue of those claims that need no pickle. Nothing else about them changes."""
+    decoder = Decoder(probe, _refuse)
+    _families(decoder, [(claim, described) for claim, described in facts if not described.opaque])
+    return Catalogue(tuple(decoder.tensors))
+
+
+def _refuse(data: bytes, pickles: int) -> Pickled:  # noqa: ARG001 - as a reader of pickles is called
+    raise Fault("trust.not_asked")
+
+
+def _families(decoder: Decoder, facts: Sequence[tuple[Claim, Facts]]) -> tuple[Described, set[str]]:
+    """Let every claim's family add its tensors; return the facts, and the files of claims whose family has no catalogue."""
+    found: Described = []
+    rest: set[str] = set()
+    blockers = decoder.probe.blockers
+    for claim, described in facts:
+        family = decode_of(claim.format)
+        if family is None:
+            rest.update(entry.text for entry in claim.files)
+            found.append((claim, described))
+            continue
+        before, reported = len(decoder.tensors), {id(item) for item in blockers}
+        known = family(decoder, claim, described)
+        added = decoder.tensors[before:]
+        broken = any(item.severity is Severity.ERROR and id(item) not in reported for item in blockers)
+        found.append((claim, _weighed(known, added, broken=broken)))
+    return found, rest
 
 
 def bytes_of(tensor: LogicalTensor) -> int | None:
@@ -182,8 +200,3 @@ def _components(catalogue: Catalogue) -> tuple[ComponentFigures, ...]:
             )
         )
     return tuple(found)
-
-
-def said(plane: DecodedPlane) -> str:
-    """Return in one clause what was decoded."""
-    return f"{counted(len(plane.streams), 'pickle stream')} read as data by a contained worker"

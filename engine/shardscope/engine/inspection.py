@@ -59,7 +59,7 @@ class Inspection:
         self.read_whole = read_whole
         """Files of which every byte was read."""
         self.catalogue = catalogue
-        """Every tensor with its fragments and its map; null unless decoding was asked for."""
+        """Every tensor with its fragments and its map; null unless decoding or the catalogue was asked for."""
 
     def exit_code(self, fail_on: Severity | None = None) -> ExitCode:
         """Return how a process that made this inspection ends."""
@@ -90,6 +90,7 @@ def inspect(
     hf_cache: bool = False,
     capabilities: Sequence[Capability] = (),
     decoding: "Decoding | None" = None,
+    with_catalogue: bool = False,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
 ) -> Inspection:
@@ -99,7 +100,7 @@ def inspect(
     are read whole anyway, `all`, or `none` (headers only). `hf_cache` admits the links of a Hugging Face cache snapshot.
     `capabilities` are looked up for this one call (`capabilities.reading.read_capability`): a diagnosis that changes nothing
     about what is found. `decoding` is a person's wish to have pickles read as data, for this one call; without it not a byte of
-    them is interpreted.
+    them is interpreted. `with_catalogue` gathers the tensors of headers with their places, as decoding does with all.
 
     Raises `Fault` where nothing at all can be examined (`source.missing`, ...), `Cancelled` once `cancel` is set.
     """
@@ -109,12 +110,16 @@ def inspect(
         probe = Probe(source, inventory, limits, cancel, progress)
         verdict = weigh(probe)
         facts = [(claim, format_named(claim.format).describe(probe, claim)) for claim in verdict.claims]
-        tensors, decoded = probe.tensors, None
+        tensors, decoded, catalogue = probe.tensors, None, None
         if decoding is not None:
             from shardscope.engine.decoding import decode
 
             decoded = decode(probe, facts, decoding, cancel)
-            facts, tensors = decoded.facts, decoded.table
+            facts, tensors, catalogue = decoded.facts, decoded.table, decoded.catalogue
+        elif with_catalogue:
+            from shardscope.engine.decoding import catalogue_of_headers
+
+            catalogue = catalogue_of_headers(probe, facts)
         survey(probe, {entry.path for claim in verdict.claims for entry in claim.files})
         digests, unhashed = _digests(source, inventory, probe.read_whole, digest, limits, cancel, progress)
         changes = source.recheck(inventory, cancel=cancel)
@@ -134,7 +139,6 @@ def inspect(
         capabilities=capabilities,
         decoded=None if decoded is None else decoded.plane,
     )
-    catalogue = None if decoded is None else decoded.catalogue
     return Inspection(path, hf_cache, descriptor, tensors, inventory, frozenset(probe.read_whole), catalogue)
 
 

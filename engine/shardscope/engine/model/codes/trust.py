@@ -18,6 +18,15 @@ TABLE: Final = (
         (Blocks.CONVERT, Blocks.LOAD),
     ),
     Code(
+        "trust.not_asked",
+        Severity.ERROR,
+        Stage.DECODE,
+        "{file:path} needs decoding, which was not asked for.",
+        "Ask for it with --decode: pickles are then read as data, for this run.",
+        "A pickle is not read unless a person asks for it, each time.",
+        (Blocks.CONVERT, Blocks.LOAD),
+    ),
+    Code(
         "trust.code_file",
         Severity.INFO,
         Stage.CLASSIFY,
