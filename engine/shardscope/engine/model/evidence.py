@@ -50,6 +50,10 @@ class EvidenceKind(StrEnum):
     """How files stand together: companions, numbering, folders."""
     TRACKER = "tracker"
     """A small text file that points at a step."""
+    PICKLE = "pickle"
+    """What a pickle says, read as data: only where decoding was asked for."""
+    PAYLOAD = "payload"
+    """Values of tensors that have to agree, compared with each other."""
 
 
 class Evidence(Struct, frozen=True):
