@@ -6,8 +6,9 @@ numbers that describe the layout itself (a mesh of ranks).
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from math import prod
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -25,9 +26,11 @@ from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import path_text
 from shardscope.engine.parse import torch_archive, torch_storages
 from shardscope.engine.parse import zip as zip_parser
+from shardscope.engine.parse.part import Part
 from shardscope.engine.parse.pickled.tree import Tree
 from shardscope.engine.parse.sniff import sniff
-from shardscope.engine.parse.zip import DEFLATED, STORED
+from shardscope.engine.parse.strides import addresses, is_row_major, reach
+from shardscope.engine.parse.zip import DEFLATED, ENCRYPTED, STORED
 
 ReadPickles: TypeAlias = Callable[[bytes, int], Pickled]
 """`read(data, pickles)`: so many pickles from the start of the bytes, as typed facts. Raises `Fault`."""
@@ -48,6 +51,24 @@ class TorchFile(Struct, frozen=True):
     """`zip` or `stream`."""
     pickle: int = 0
     """Which pickle of a stream holds the object."""
+
+    def place(self, tensor: PickledTensor, label: int = 0) -> Fragment | None:
+        """Return where the elements of a tensor are stored, as the shard `label`; null where it has no bytes here.
+
+        Raises `Fault` `torch.dtype_unknown` or `torch.tensor_range`.
+        """
+        record = None if tensor.storage is None else self.records[tensor.storage]
+        if record is None or tensor.storage is None:
+            return None
+        bits = torch_storages.bits_of(tensor.dtype)
+        if bits is None:
+            raise Fault("torch.dtype_unknown", dtype=tensor.dtype)
+        shape, strides = tuple(tensor.shape), tuple(tensor.strides)
+        begin, end = tensor.offset * bits, (tensor.offset + reach(shape, strides)) * bits
+        if begin < 0 or begin % 8 or end > 8 * record.size:
+            key = self.tree.pickled.storages[tensor.storage].key
+            raise Fault("torch.tensor_range", key=key, size=record.size, end=-(-end // 8))
+        return Fragment(label, shape, record, begin // 8, None if is_row_major(shape, strides) else strides)
 
 
 class PickleUse(Struct, frozen=True):
@@ -71,6 +92,7 @@ class Decoder:
         self.payload_bytes = 0
         """Bytes of tensors that were read to compare values."""
         self._read = read
+        self._said: set[tuple[bytes, str]] = set()
 
     def add(self, tensor: LogicalTensor) -> None:
         """Add a tensor to the catalogue."""
@@ -116,26 +138,18 @@ class Decoder:
         raise Fault("torch.not_torch", found=found.value)
 
     def fragment(self, file: TorchFile, tensor: PickledTensor, label: int = 0) -> Fragment | None:
-        """Return where the elements of a tensor are stored; null where that is nowhere, or beyond its storage, which is reported."""
-        if tensor.storage is None:
+        """Return where the elements of a tensor are stored; null where that is nowhere, or beyond its storage.
+
+        What is wrong is reported, once for each file and code.
+        """
+        try:
+            return file.place(tensor, label)
+        except Fault as fault:
+            said = (file.entry.path, fault.finding.code)
+            if said not in self._said:
+                self._said.add(said)
+                self.probe.note(fault.finding, file.entry)
             return None
-        record = file.records[tensor.storage]
-        storage = file.tree.pickled.storages[tensor.storage]
-        bits = torch_storages.bits_of(tensor.dtype)
-        if record is None:
-            return None  # reported once for the file
-        if bits is None:
-            self.probe.report("torch.dtype_unknown", file.entry, dtype=tensor.dtype)
-            return None
-        shape, strides = tuple(tensor.shape), tuple(tensor.strides)
-        begin, end = tensor.offset * bits, (tensor.offset + _reach(shape, strides)) * bits
-        if begin % 8 or end > 8 * record.size or min((tensor.offset, *shape, *strides), default=0) < 0:
-            self.probe.report(
-                "torch.tensor_range", file.entry, key=storage.key, size=record.size, end=-(-end // 8)
-            )
-            return None
-        rows = None if strides == row_major(shape) or _one(shape) else strides
-        return Fragment(label, shape, record, begin // 8, rows)
 
     def integers(self, file: TorchFile, tensor: PickledTensor | None) -> tuple[int, ...] | None:
         """Return the values of a small tensor of whole numbers that describes the layout, row-major; null where it is none."""
@@ -143,11 +157,11 @@ class Decoder:
         if tensor is None or known is None or known.kind not in ("int", "uint", "bool"):
             return None
         fragment = self.fragment(file, tensor)
-        if fragment is None or fragment.record.coding != "plain" or _count(fragment.shape) > _MOST_INTEGERS:
+        if fragment is None or fragment.record.coding != "plain" or prod(fragment.shape) > _MOST_INTEGERS:
             return None
         width = known.bits // 8
         strides = fragment.strides or row_major(fragment.shape)
-        span = _reach(fragment.shape, strides) * width
+        span = reach(fragment.shape, strides) * width
 
         def read(reader: Reader) -> bytes:
             return reader.pread(fragment.record.begin + fragment.offset, span)
@@ -159,7 +173,7 @@ class Decoder:
         signed = known.kind == "int"
         return tuple(
             int.from_bytes(data[at * width : (at + 1) * width], order, signed=signed)
-            for at in _addresses(fragment.shape, strides)
+            for at in addresses(fragment.shape, strides)
         )
 
     def _decoded(self, entry: Entry, begin: int, data: bytes, pickles: int = 1) -> Tree:
@@ -167,7 +181,7 @@ class Decoder:
         self.used.append(PickleUse(entry, begin, pickled))
         for finding in pickled.findings:
             self.probe.note(finding, entry)
-        return Tree(pickled, min(pickles - 1, 3))
+        return Tree(pickled, 0 if pickles == 1 else torch_storages.LEGACY_OBJECT)
 
     def _bytes(self, reader: Reader, offset: int, length: int) -> bytes:
         if length > self.limits.pickle_bytes:
@@ -178,25 +192,36 @@ class Decoder:
         directory = zip_parser.read_directory(part, self.probe.limits)
         archive = torch_archive.describe(part, directory, self.probe.limits)
         tree = self._decoded(entry, begin, self._record(part, archive.pickle, recorded=archive.crc_recorded))
-        storages = tree.pickled.storages
-        places, missing = torch_storages.in_zip(
-            directory, archive.root, storages, crc_recorded=archive.crc_recorded
+        places = torch_storages.in_zip(
+            directory, archive.root, tree.pickled.storages, crc_recorded=archive.crc_recorded
         )
-        if missing:
-            self.probe.report("torch.storage_missing", entry, count=len(missing), first=missing[0])
-        for place, storage in zip(places, storages, strict=True):
-            expected = torch_storages.storage_bytes(storage)
-            if place is not None and expected is not None and place.size != expected:
-                raise Fault("torch.storage_size", key=storage.key, size=place.size, expected=expected)
-        big = archive.byteorder == "big"
-        records = [
-            None if place is None else _record_of(entry, begin, place, big_endian=big) for place in places
-        ]
-        return TorchFile(entry, tree, tuple(records), "zip")
+        self._report_places(entry, places)
+        records = _records(entry, begin, places, big_endian=archive.byteorder == "big")
+        return TorchFile(entry, tree, records, "zip")
+
+    def _report_places(self, entry: Entry, places: torch_storages.Places) -> None:
+        if places.missing:
+            self.probe.report(
+                "torch.storage_missing", entry, count=len(places.missing), first=places.missing[0]
+            )
+        if places.resized:
+            key, size, expected = places.resized[0]
+            self.probe.report(
+                "torch.storage_size",
+                entry,
+                count=len(places.resized),
+                key=key,
+                size=size,
+                expected=max(0, expected),
+            )
+        if places.unwritten:
+            self.probe.report(
+                "torch.storage_unwritten", entry, count=len(places.unwritten), first=places.unwritten[0]
+            )
 
     def _record(self, part: Reader, entry: ZipEntry, *, recorded: bool) -> bytes:
         """Return the bytes of a small record, inflated where they are deflated, and compared with their checksum."""
-        if entry.data_offset is None or entry.method not in (STORED, DEFLATED) or entry.flags & 1:
+        if entry.data_offset is None or entry.method not in (STORED, DEFLATED) or entry.flags & ENCRYPTED:
             raise Fault("torch.pickle_unreadable", method=entry.method)
         if entry.size > self.limits.pickle_bytes:
             raise Fault("limit.pickle_bytes", limit=self.limits.pickle_bytes, found=entry.size)
@@ -227,67 +252,22 @@ class Decoder:
                 if window == self.limits.pickle_bytes:
                     raise Fault("limit.pickle_bytes", limit=window, found=window + 1) from None
                 window = min(window * _WINDOW_GROWTH, self.limits.pickle_bytes)
-        big = Tree(tree.pickled, 2).value(tree.pickled.roots[2], "little_endian") is False
-        places = torch_storages.in_stream(part, tree.pickled)
-        records = [
-            None if place is None else _record_of(entry, begin, place, big_endian=big) for place in places
-        ]
-        return TorchFile(entry, tree, tuple(records), "stream", pickle=3)
+        records = _records(entry, begin, torch_storages.in_stream(part, tree.pickled))
+        return TorchFile(entry, tree, records, "stream", pickle=torch_storages.LEGACY_OBJECT)
 
 
-class Part:
-    """A stretch of an open file, as a file of its own."""
-
-    __slots__ = ("_begin", "_reader", "size")
-
-    def __init__(self, reader: Reader, begin: int, length: int | None = None) -> None:
-        if begin < 0 or begin + (length or 0) > reader.size:
-            raise Fault("torch.part_range", begin=begin, length=length or 0, size=reader.size)
-        self._reader = reader
-        self._begin = begin
-        self.size = reader.size - begin if length is None else length
-
-    def pread(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes at `offset`; fewer only at the end of the stretch."""
-        return self._reader.pread(self._begin + offset, max(0, min(length, self.size - offset)))
-
-
-def _record_of(entry: Entry, begin: int, place: torch_storages.Stretch, *, big_endian: bool) -> Record:
-    return Record(
-        entry.text,
-        begin + place.begin,
-        place.length,
-        place.size,
-        "deflate" if place.deflated else "plain",
-        place.crc,
-        big_endian,
+def _records(
+    entry: Entry, begin: int, places: torch_storages.Places, *, big_endian: bool = False
+) -> tuple[Record | None, ...]:
+    """Return the record of each storage; storages of one key share theirs."""
+    made: dict[torch_storages.Stretch, Record] = {}
+    return tuple(
+        None if place is None else made.setdefault(place, _record_of(entry, begin, place, big_endian))
+        for place in places.stretches
     )
 
 
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
-def _one(shape: Sequence[int]) -> bool:
-    """Tell whether strides say nothing: there is at most one element."""
-    return _count(shape) <= 1
-
-
-def _reach(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Return how many elements from the first one on a view touches; of another number of strides, more than there can be."""
-    if len(shape) != len(strides):
-        return 1 << 63
-    if 0 in shape:
-        return 0
-    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-
-
-def _addresses(shape: Sequence[int], strides: Sequence[int]) -> Iterator[int]:
-    """Yield the address of each element of a small view, row-major."""
-    addresses = [0]
-    for extent, stride in zip(shape, strides, strict=True):
-        addresses = [at + step * stride for at in addresses for step in range(extent)]
-    return iter(addresses)
+def _record_of(entry: Entry, begin: int, place: torch_storages.Stretch, big_endian: bool) -> Record:
+    coding: Literal["plain", "deflate"] = "deflate" if place.deflated else "plain"
+    at = begin + place.begin
+    return Record(entry.text, at, place.length, place.size, coding, place.crc, big_endian)

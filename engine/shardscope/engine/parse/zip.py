@@ -27,7 +27,7 @@ _LOCAL: Final = Layout("<4s5H3I2H")
 _FIELD: Final = Layout("<HH")
 _MAGIC: Final = b"PK\x01\x02"
 _LOCAL_MAGIC: Final = b"PK\x03\x04"
-_ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
+ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
 """Encrypted, strongly encrypted, local headers masked."""
 _SIZES_FOLLOW: Final = 0x0008
 _UTF8: Final = 0x0800
@@ -151,7 +151,7 @@ def _record(data: bytes, at: int, file_size: int, notes: _Notes) -> tuple[_Recor
     _check_sizes(entry, file_size)
     if _is_odd_name(raw_name, name, flags) or (name.endswith("/") and size) or _UNICODE_PATH in extra:
         notes.add("zip.name_odd")
-    if flags & _ENCRYPTED:
+    if flags & ENCRYPTED:
         notes.add("zip.encrypted")
     if method == DEFLATED:
         notes.add("zip.compressed")
@@ -206,7 +206,7 @@ def _check_sizes(entry: ZipEntry, file_size: int) -> None:
         wrong |= stored != size
     elif entry.method == DEFLATED:  # at best 1,032 to 1; at worst stored blocks with five bytes of frame each
         wrong |= size > 1_032 * stored + 64 or stored > size + size // 1_000 + 64
-    if wrong and not entry.flags & _ENCRYPTED:
+    if wrong and not entry.flags & ENCRYPTED:
         raise Fault("zip.size_lie", entry=entry.name, size=size, stored=stored)
 
 
@@ -239,7 +239,7 @@ def _place(reader: Reader, records: list[_Record], limit: int, notes: _Notes) ->
         unclaimed = bound - data_offset - entry.compressed
         if unclaimed < 0:
             raise Fault("zip.overlap", entry=entry.name, other=other)
-        if entry.flags & _ENCRYPTED:  # what follows them may be masked too
+        if entry.flags & ENCRYPTED:  # what follows them may be masked too
             unclaimed -= min(unclaimed, _DESCRIPTOR_BYTES)
         elif entry.flags & _SIZES_FOLLOW:
             unclaimed -= _descriptor_bytes(reader, entry, data_offset + entry.compressed, unclaimed)
@@ -297,7 +297,7 @@ def _data_offset(reader: Reader, record: _Record) -> int:
         raise Fault("zip.local_mismatch", entry=entry.name, reason="the compression method differs")
     if name_len != len(record.raw_name) or header[_LOCAL.size :] != record.raw_name:
         raise Fault("zip.local_mismatch", entry=entry.name, reason="the name differs")
-    if not flags & (_SIZES_FOLLOW | _ENCRYPTED):
+    if not flags & (_SIZES_FOLLOW | ENCRYPTED):
         for local, central in ((crc, entry.crc), (stored, entry.compressed), (size, entry.size)):
             if local not in (central, 0xFFFFFFFF):
                 raise Fault("zip.local_mismatch", entry=entry.name, reason="the sizes or the checksum differ")

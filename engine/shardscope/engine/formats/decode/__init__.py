@@ -15,5 +15,17 @@ decoded."""
 def decode_of(format_name: str) -> Decode | None:
     """Return how a family lists its tensors; null for one that is recognised only."""
     match format_name:
+        case "torch_save":
+            from shardscope.engine.formats.decode import torch_save
+
+            return torch_save.decode
+        case "hf_safetensors" | "mistral_consolidated" | "accelerate_offload":
+            from shardscope.engine.formats.decode import whole_safetensors
+
+            return whole_safetensors.decode
+        case "peft_adapter":
+            from shardscope.engine.formats.decode import whole_safetensors
+
+            return whole_safetensors.decode_adapter
         case _:
             return None

@@ -22,9 +22,24 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _error(
         "torch.storage_size",
-        "{file:path} has the storage {key:text} with {size:count} where {expected:count} are declared.",
+        "{file:path} has {count:count storage} of other sizes than its pickle says, first data/{key:text} with {size:bytes} where "
+        "{expected:bytes} are declared.",
         _REFETCH,
         "The number of elements in the pickle and the bytes that are there do not agree; reading on would shift values.",
+    ),
+    _error(
+        "torch.storage_unwritten",
+        "{file:path} has {count:count storage} that were reserved and never written, first data/{first:text}: their checksum is 0 "
+        "beside those of other records.",
+        "Find the file that holds the values; this one was saved under torch.serialization.skip_data.",
+        "torch can lay out a file without writing the tensors, for another program to fill in. Their bytes are a hole that reads as "
+        "zeros, which nothing but the absent checksum tells from real ones.",
+    ),
+    _error(
+        "torch.stream_count",
+        "{file:path} has the storage {key:text} with {found:count element} where {expected:count} are declared.",
+        _REFETCH,
+        "Before each storage of the older stream stands its number of elements, as the pickle has it. They do not agree.",
     ),
     _error(
         "torch.tensor_range",
@@ -85,5 +100,90 @@ TABLE: Final[tuple[Code, ...]] = (
         "{file:path} has {extra:bytes} behind its last storage.",
         _REFETCH,
         "The older stream ends with its last storage. What follows belongs to nothing that is known.",
+    ),
+    _error(
+        "torch.tensor_lost",
+        "{file:path} describes {count:count tensor} whose bytes cannot be read, such as {tensor:name}.",
+        "Other tensors of the file are not affected. See what else is said of this file for the reason.",
+        "The storage of the tensor is absent, has another size than declared, or ends before the tensor does.",
+    ),
+    _error(
+        "torch.tensor_meta",
+        "{file:path} describes {count:count tensor} without data, such as {tensor:name}: they were on the meta device.",
+        "Save the model after its weights were loaded, or leave these tensors out.",
+        "A meta tensor has a shape and a type and no numbers.",
+    ),
+    _error(
+        "torch.tensor_kind",
+        "{file:path} has {count:count tensor} of the kind {kind:word}, such as {tensor:name}, which safetensors cannot hold as it "
+        "is.",
+        "Make it dense or dequantise it with the library that made it, or leave it out.",
+        "Sparse, quantised and nested tensors, and subclasses that wrap others, are made of several parts and a rule. The parts are "
+        "not the tensor.",
+    ),
+    _error(
+        "torch.tensor_dtype",
+        "{file:path} has {count:count tensor} of the type {dtype:text}, such as {tensor:name}, which safetensors does not have.",
+        "Save it as another type (complex128 as two float64 tensors, for one), or leave it out.",
+        "The safetensors format has a closed list of element types.",
+    ),
+    _error(
+        "torch.distributed_part",
+        "{file:path} holds {count:count part} of distributed tensors, such as {tensor:name}, as one rank saved them.",
+        "Inspect the folder that holds the files of all ranks.",
+        "A DTensor or ShardedTensor saved by torch.save is what one rank held. Without the other ranks the tensor is not whole.",
+    ),
+    _error(
+        "torch.name_twice",
+        "{file:path} has {count:count tensor} under a name that another has as well, such as {tensor:name}.",
+        "Rename the keys in the program that saves them.",
+        "Names are the keys on the way to a tensor, joined by dots. Different ways can make the same name; which one is meant cannot "
+        "be told.",
+    ),
+    _error(
+        "torch.names_unbounded",
+        "{file:path} reaches its tensors on more ways than are followed ({limit:count}).",
+        "Save the tensors in one mapping, each once.",
+        "Containers that are shared many times over multiply names without end. Each was opened at least once, so that every tensor "
+        "is listed under one of its names at least.",
+    ),
+    Code(
+        "torch.key_odd",
+        Severity.WARNING,
+        Stage.DECODE,
+        "{file:path} has {count:count tensor} under keys that are neither text nor numbers, such as {tensor:name}.",
+        "Rename them while converting.",
+        "Tuples and objects as keys have no agreed form as a name; the form that is listed is made up here.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "torch.whole_module",
+        Severity.WARNING,
+        Stage.DECODE,
+        "{file:path} holds {count:count whole module}, the outermost of the class {name:text}, not only its weights.",
+        "Nothing to do for the weights: they are listed by the names that its state_dict() would have.",
+        "torch.save(model) pickles the object with the class that the training script defined. Loading it imports that class and can run "
+        "code; its parameters and buffers are plain tensors, and are read without it.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "torch.shared_views",
+        Severity.INFO,
+        Stage.DECODE,
+        "{file:path} has {count:count tensor} that share bytes with another without being the same, such as {tensor:name} and "
+        "{other:name}.",
+        "Nothing to do; written out, each has its own copy.",
+        "Views of one storage: slices, transposes, a fused tensor beside its parts. Changing one after loading changed the other.",
+        (),
+    ),
+    Code(
+        "torch.storage_unused",
+        Severity.INFO,
+        Stage.DECODE,
+        "{file:path} stores at least {size:bytes} in {count:count storage} that no tensor refers to.",
+        "Nothing to do; a conversion writes only what tensors refer to.",
+        "torch.save writes whole storages: a slice of a large tensor brings all of it along. Values that were meant to be left out can "
+        "still be in the file.",
+        (),
     ),
 )
