@@ -60,3 +60,43 @@ def with_overrides(limits: Limits, overrides: dict[str, int]) -> Limits:
 def limit_names() -> tuple[str, ...]:
     """Return the names that `--limit NAME=VALUE` accepts."""
     return Limits.__struct_fields__
+
+
+class DecodeLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds on reading the opcodes of one pickle stream. They are in force only where decoding was asked for.
+
+    Built memory is an estimate that depends on nothing but the bytes: 64 bytes for each opcode, and long texts and integers
+    by their length.
+    """
+
+    pickle_bytes: Positive = 512 << 20
+    """Bytes of one stream."""
+    pickle_opcodes: Positive = 100_000_000
+    """Opcodes of one stream."""
+    pickle_stack: Positive = 10_000_000
+    """Objects on the stack at once, marks included."""
+    pickle_memo: Positive = 50_000_000
+    """Objects that one pickle keeps for reuse."""
+    pickle_depth: Positive = 1_000
+    """Open marks, and containers within containers. Python's own pickler stops near this."""
+    pickle_elements: Positive = 10_000_000
+    """Elements of one list, tuple, set or mapping; a mapping counts its keys and its values."""
+    pickle_string_bytes: Positive = 128 << 20
+    """Bytes of one text or one run of bytes."""
+    pickle_integer_bytes: Positive = 4_096
+    """Bytes of one integer, or digits of one that is written in text."""
+    pickle_nodes: Positive = 20_000_000
+    """Facts that one stream comes to: shared ones count once."""
+    pickle_built_bytes: Positive = 6 << 30
+    """Estimated memory of everything that the opcodes build."""
+    pickle_seconds: Positive = 300
+    """Seconds on the clock, looked at every few thousand opcodes."""
+    worker_bytes: Positive = 2 << 30
+    """Address space of the worker that reads them, its interpreter included."""
+    reply_bytes: Positive = 256 << 20
+    """Bytes of what the worker says of one stream."""
+
+
+def decode_limit_names() -> tuple[str, ...]:
+    """Return the names of the limits on decoding."""
+    return DecodeLimits.__struct_fields__

@@ -92,6 +92,8 @@ class Named(Struct, frozen=True, array_like=True, tag="n", gc=False):
     """It is a persistent id that is no storage; module and name are then what it says of itself."""
     state: Number | None = None
     """Of an object: the state that the stream gives it (BUILD), where that is one mapping: the attributes of a module."""
+    items: Number | None = None
+    """Of an object: what the stream puts into it by key, as a mapping: it may be a state dict of a class of its own."""
 
 
 class DcpChunks(Struct, frozen=True, array_like=True, tag="c"):
@@ -129,7 +131,11 @@ class DcpChunks(Struct, frozen=True, array_like=True, tag="c"):
     storage_meta: Number | None
     version: str | None
     extra: dict[str, Number]
-    """Attributes beyond those: `all_local_plans`, `mcore_data`."""
+    """Attributes beyond those: `mcore_data`, and `all_local_plans` as a list of one record for each rank."""
+    writers: int | None = None
+    """Ranks that took part in saving, where `all_local_plans` says so."""
+    writer: Sequence[int] = ()
+    """By chunk: the lowest rank whose plan has it, -1 for none; empty where there are no plans."""
 
 
 Node = Plain | Bytes | Long | Items | Pairs | PickledTensor | Record | Named | DcpChunks

@@ -4,7 +4,7 @@ from typing import Final
 
 from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
 from shardscope.engine.model.exits import ExitCode
-from shardscope.engine.model.limits import limit_names
+from shardscope.engine.model.limits import decode_limit_names, limit_names
 
 TABLE: Final = (
     *(
@@ -21,6 +21,21 @@ TABLE: Final = (
             ExitCode.LIMIT,
         )
         for name in limit_names()
+    ),
+    *(
+        Code(
+            f"limit.{name}",
+            Severity.ERROR,
+            Stage.DECODE,
+            f"{{file:path}} reaches the limit {name} = {{limit:count}}: it needs {{found:count}}.",
+            f"Raise it for this run with --limit {name}=NUMBER if you expect a file like this; otherwise the file is not "
+            "what it seems.",
+            f"Reading the opcodes of a pickle stops at a visible bound. This one is `{name}`. What has been read until then is "
+            "dropped: half of a pickle says nothing about the other half.",
+            (Blocks.DECODE, Blocks.CONVERT),
+            ExitCode.LIMIT,
+        )
+        for name in decode_limit_names()
     ),
     Code(
         "findings.more",

@@ -1,0 +1,1 @@
+"""The bounded machine that reads the opcodes of a pickle as data."""

@@ -1,0 +1,409 @@
+"""Opcodes that real checkpoints have few of, in a table: each takes the machine and the place after it, and returns the next.
+
+Text forms are taken as the picklers of Python 2 and 3 write them and in no other spelling.
+"""
+
+import re
+from collections.abc import Callable
+from struct import Struct as Layout
+from typing import Final
+
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.parse.pickle_stream import opcodes as op
+from shardscope.engine.parse.pickle_stream.machine import INT32, UINT32, Machine
+from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
+from shardscope.engine.parse.pickle_stream.text import quoted, real, unescaped, whole
+
+Handler = Callable[[Machine, int], int]
+
+UINT64: Final = Layout("<Q")
+PROTOCOLS: Final = 5
+"""The highest protocol there is."""
+SMALLEST_FRAME: Final = 4
+"""Bytes: no pickler frames less (CPython, `_Framer._FRAME_SIZE_MIN`)."""
+LARGE: Final = 64 << 10
+"""Bytes from which texts are written between frames (`_Framer._FRAME_SIZE_TARGET`)."""
+
+
+def line(machine: Machine, at: int) -> tuple[bytes, int]:
+    """Return a line of a text opcode without its end, and the place after it."""
+    longest = machine.stream.limits.pickle_string_bytes
+    end = machine.data.find(b"\n", at, at + longest + 1)
+    if end < 0:
+        machine.stream.check("pickle_string_bytes", len(machine.data) - at)
+        raise Fault("pickle.truncated", position=len(machine.data))
+    machine.stream.built += end - at
+    return machine.data[at:end], end + 1
+
+
+def pop_mark(machine: Machine) -> list[object]:
+    """Return what lies above the last mark, and remove the mark."""
+    above, machine.stack = machine.stack, machine.marks.pop()
+    return above
+
+
+def run(machine: Machine, at: int, length: int, field: str = "pickle_string_bytes") -> bytes:
+    """Return `length` bytes at `at`. Raises `Fault` where they are too many or not all there."""
+    machine.stream.check(field, length)
+    if at + length > len(machine.data):
+        raise Fault("pickle.truncated", position=len(machine.data))
+    machine.stream.built += length
+    return machine.data[at : at + length]
+
+
+def callable_record(value: object, at: int) -> Reference | Call:
+    """Return a callee, counted as called. Raises `Fault` where it is a plain value."""
+    if isinstance(value, Reference):
+        value.called += 1
+        return value
+    if isinstance(value, Call):
+        return value
+    raise Fault("pickle.target", position=at - 1)
+
+
+# --- protocol and frames
+
+
+def proto(machine: Machine, at: int) -> int:
+    version = machine.data[at]
+    if version > PROTOCOLS:
+        raise Fault("pickle.protocol", position=at, found=version)
+    if at - 1 > machine.start:
+        machine.stream.note("pickle.protocol_again", position=at - 1)
+    machine.stream.protocol = max(machine.stream.protocol, version)
+    return at + 1
+
+
+def frame(machine: Machine, at: int) -> int:
+    (length,) = UINT64.unpack_from(machine.data, at)
+    after = at + 8
+    if after + length > len(machine.data):
+        raise Fault("pickle.frame_length", position=at - 1, length=length, left=len(machine.data) - after)
+    inside = machine.frame_end > at
+    if inside or length < SMALLEST_FRAME:
+        machine.stream.note("pickle.frame", position=at - 1)
+    if not inside:
+        check_loose(machine, at - 1)
+        machine.frame_end = after + length
+        machine.loose = 0
+    return after
+
+
+def check_loose(machine: Machine, at: int) -> None:
+    """Say it where more opcodes lie between two frames than a pickler leaves there."""
+    if machine.loose and SMALLEST_FRAME <= at - machine.loose < LARGE:
+        machine.stream.note("pickle.frame", position=machine.loose)
+
+
+# --- stack and memo
+
+
+def pop(machine: Machine, at: int) -> int:
+    if machine.stack:
+        machine.stack.pop()
+    else:
+        pop_mark(machine)
+    return at
+
+
+def drop_mark(machine: Machine, at: int) -> int:
+    pop_mark(machine)
+    return at
+
+
+def dup(machine: Machine, at: int) -> int:
+    machine.stack.append(machine.stack[-1])
+    return at
+
+
+def get(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.stack.append(machine.memo[memo_place(raw, at)])
+    return after
+
+
+def put(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.put(memo_place(raw, at), machine.stack[-1])
+    return after
+
+
+def memo_place(raw: bytes, at: int) -> int:
+    """Return a number of the memo as the picklers write it."""
+    if not re.fullmatch(rb"0|[1-9][0-9]{0,18}", raw):
+        raise Fault("pickle.memo_place", position=at)
+    return int(raw)
+
+
+# --- numbers
+
+
+def int_text(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.stack.append(raw == b"01" if raw in (b"00", b"01") else number(machine, raw, at))
+    return after
+
+
+def long_text(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    if not raw.endswith(b"L"):
+        raise Fault("pickle.text_form", position=at)
+    machine.stack.append(number(machine, raw[:-1], at))
+    return after
+
+
+def number(machine: Machine, raw: bytes, at: int) -> int:
+    machine.stream.check("pickle_integer_bytes", len(raw))
+    return whole(raw, at)
+
+
+def float_text(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.stack.append(real(raw, at))
+    return after
+
+
+def long4(machine: Machine, at: int) -> int:
+    (length,) = INT32.unpack_from(machine.data, at)
+    if length < 0:
+        raise Fault("pickle.length", position=at, length=length)
+    raw = run(machine, at + 4, length, "pickle_integer_bytes")
+    machine.stack.append(int.from_bytes(raw, "little", signed=True))
+    return at + 4 + length
+
+
+# --- texts and bytes
+
+
+def string_text(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.stack.append(python2_text(machine, quoted(raw, at)))
+    return after
+
+
+def binstring(machine: Machine, at: int) -> int:
+    (length,) = INT32.unpack_from(machine.data, at)
+    if length < 0:
+        raise Fault("pickle.length", position=at, length=length)
+    machine.stack.append(python2_text(machine, run(machine, at + 4, length)))
+    return at + 4 + length
+
+
+def short_binstring(machine: Machine, at: int) -> int:
+    length = machine.data[at]
+    machine.stack.append(python2_text(machine, run(machine, at + 1, length)))
+    return at + 1 + length
+
+
+def python2_text(machine: Machine, raw: bytes) -> str | bytes:
+    """Return a string of Python 2: text where it is UTF-8, as torch takes it, and otherwise bytes."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        machine.stream.note("pickle.python2_bytes")
+        return raw
+
+
+def unicode_text(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    machine.stack.append(machine.without_surrogates(unescaped(raw, at)))
+    return after
+
+
+def binunicode8(machine: Machine, at: int) -> int:
+    (length,) = UINT64.unpack_from(machine.data, at)
+    machine.stack.append(machine.text(run(machine, at + 8, length)))
+    return at + 8 + length
+
+
+def short_binbytes(machine: Machine, at: int) -> int:
+    length = machine.data[at]
+    machine.stack.append(run(machine, at + 1, length))
+    return at + 1 + length
+
+
+def binbytes(machine: Machine, at: int) -> int:
+    (length,) = UINT32.unpack_from(machine.data, at)
+    machine.stack.append(run(machine, at + 4, length))
+    return at + 4 + length
+
+
+def binbytes8(machine: Machine, at: int) -> int:
+    (length,) = UINT64.unpack_from(machine.data, at)
+    machine.stack.append(run(machine, at + 8, length))
+    return at + 8 + length
+
+
+def no_buffer(machine: Machine, at: int) -> int:
+    raise Fault("pickle.buffer", position=at - 1)
+
+
+# --- containers
+
+
+def append(machine: Machine, at: int) -> int:
+    value = machine.stack.pop()
+    machine.append(machine.stack[-1], [value], at - 1)
+    return at
+
+
+def setitem(machine: Machine, at: int) -> int:
+    value = machine.stack.pop()
+    key = machine.stack.pop()
+    machine.extend(machine.stack[-1], [key, value], at - 1)
+    return at
+
+
+def list_above_mark(machine: Machine, at: int) -> int:
+    above = pop_mark(machine)
+    machine.stream.check("pickle_elements", len(above))
+    machine.stack.append(above)
+    return at
+
+
+def dict_above_mark(machine: Machine, at: int) -> int:
+    above = pop_mark(machine)
+    found = Dict()
+    machine.extend(found, above, at - 1)
+    machine.stack.append(found)
+    return at
+
+
+def empty_set(machine: Machine, at: int) -> int:
+    machine.stack.append(Set())
+    return at
+
+
+def additems(machine: Machine, at: int) -> int:
+    added = pop_mark(machine)
+    target = machine.stack[-1]
+    if type(target) is Set:
+        target += added
+        machine.stream.check("pickle_elements", len(target))
+    elif type(target) is Call:
+        machine.append(target, added, at - 1)
+    else:
+        raise Fault("pickle.target", position=at - 1)
+    return at
+
+
+def frozenset_above_mark(machine: Machine, at: int) -> int:
+    above = pop_mark(machine)
+    machine.stream.check("pickle_elements", len(above))
+    machine.stack.append(FrozenSet(above))
+    return at
+
+
+# --- names and calls
+
+
+def global_lines(machine: Machine, at: int) -> int:
+    reference, after = named(machine, at)
+    machine.stack.append(reference)
+    return after
+
+
+def named(machine: Machine, at: int) -> tuple[Reference, int]:
+    """Return the reference of two lines, and the place after them."""
+    module, middle = line(machine, at)
+    name, after = line(machine, middle)
+    try:
+        return machine.stream.reference(module.decode(), name.decode()), after
+    except UnicodeDecodeError:
+        raise Fault("pickle.name", position=at) from None
+
+
+def stack_global(machine: Machine, at: int) -> int:
+    name = machine.stack.pop()
+    module = machine.stack.pop()
+    if not (isinstance(module, str) and isinstance(name, str)):
+        raise Fault("pickle.name", position=at - 1)
+    machine.stack.append(machine.stream.reference(module, name))
+    return at
+
+
+def inst(machine: Machine, at: int) -> int:
+    reference, after = named(machine, at)
+    args = pop_mark(machine)
+    machine.stack.append(Call(callable_record(reference, at), tuple(args)))
+    return after
+
+
+def obj(machine: Machine, at: int) -> int:
+    callee, *args = machine.stack or [
+        pop(machine, at)
+    ]  # an empty stack is one object too few, and so is no mark
+    pop_mark(machine)
+    machine.stack.append(Call(callable_record(callee, at), tuple(args)))
+    return at
+
+
+def newobj_ex(machine: Machine, at: int) -> int:
+    kwargs, args = machine.stack.pop(), machine.stack.pop()
+    callee = callable_record(machine.stack.pop(), at)
+    if type(kwargs) is not Dict or type(args) is not tuple:
+        raise Fault("pickle.target", position=at - 1)
+    machine.stack.append(Call(callee, args, kwargs))
+    return at
+
+
+def extension(machine: Machine, at: int) -> int:
+    raise Fault("pickle.extension", position=at - 1)
+
+
+def persid(machine: Machine, at: int) -> int:
+    raw, after = line(machine, at)
+    try:
+        machine.stack.append(Persistent(raw.decode("ascii")))
+    except UnicodeDecodeError:
+        raise Fault("pickle.text_form", position=at) from None
+    return after
+
+
+def binpersid(machine: Machine, at: int) -> int:
+    machine.stack[-1] = Persistent(machine.stack[-1])
+    return at
+
+
+RARE: Final[dict[int, Handler]] = {
+    op.BINPERSID: binpersid,
+    op.GLOBAL: global_lines,
+    op.STACK_GLOBAL: stack_global,
+    op.APPEND: append,
+    op.SETITEM: setitem,
+    op.PROTO: proto,
+    op.FRAME: frame,
+    op.SHORT_BINBYTES: short_binbytes,
+    op.BINBYTES: binbytes,
+    op.BINBYTES8: binbytes8,
+    op.BYTEARRAY8: binbytes8,
+    op.BINUNICODE8: binunicode8,
+    op.LONG4: long4,
+    op.EMPTY_SET: empty_set,
+    op.ADDITEMS: additems,
+    op.FROZENSET: frozenset_above_mark,
+    op.NEWOBJ_EX: newobj_ex,
+    op.POP: pop,
+    op.POP_MARK: drop_mark,
+    op.DUP: dup,
+    op.LIST: list_above_mark,
+    op.DICT: dict_above_mark,
+    op.OBJ: obj,
+    op.INST: inst,
+    op.GET: get,
+    op.PUT: put,
+    op.INT: int_text,
+    op.LONG: long_text,
+    op.FLOAT: float_text,
+    op.STRING: string_text,
+    op.UNICODE: unicode_text,
+    op.BINSTRING: binstring,
+    op.SHORT_BINSTRING: short_binstring,
+    op.PERSID: persid,
+    op.EXT1: extension,
+    op.EXT2: extension,
+    op.EXT4: extension,
+    op.NEXT_BUFFER: no_buffer,
+    op.READONLY_BUFFER: no_buffer,
+}
+"""Every opcode that the loop of the machine does not know itself."""

@@ -1,0 +1,48 @@
+"""The text arguments of protocol 0, in the spelling of the picklers of Python 2 and 3."""
+
+import codecs
+import math
+import re
+
+from shardscope.engine.model.blocker import Fault
+
+WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
+REAL = re.compile(rb"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?")
+NOT_FINITE = (b"nan", b"inf", b"-inf")
+
+
+def whole(raw: bytes, at: int) -> int:
+    """Return an integer. Its length is bounded by the caller."""
+    if not WHOLE.fullmatch(raw):
+        raise Fault("pickle.text_form", position=at)
+    if len(raw) < 4_000:  # where `int` refuses by itself it is the interpreter's setting that speaks
+        return int(raw)
+    raise Fault("pickle.text_form", position=at)
+
+
+def real(raw: bytes, at: int) -> float:
+    """Return a number with a point."""
+    if raw not in NOT_FINITE and not (len(raw) < 400 and REAL.fullmatch(raw)):
+        raise Fault("pickle.text_form", position=at)
+    found = float(raw)
+    if math.isinf(found) and raw not in NOT_FINITE:
+        raise Fault("pickle.text_form", position=at)
+    return found
+
+
+def quoted(raw: bytes, at: int) -> bytes:
+    """Return what stands between quotes, with the escapes of Python 2's `repr` undone."""
+    if len(raw) < 2 or raw[0] not in b"'\"" or raw[0] != raw[-1]:
+        raise Fault("pickle.text_form", position=at)
+    try:
+        return codecs.escape_decode(raw[1:-1])[0]
+    except ValueError:
+        raise Fault("pickle.text_form", position=at) from None
+
+
+def unescaped(raw: bytes, at: int) -> str:
+    """Return the text of UNICODE, whose escapes are those of raw unicode literals."""
+    try:
+        return raw.decode("raw-unicode-escape")
+    except UnicodeDecodeError:
+        raise Fault("pickle.text_form", position=at) from None

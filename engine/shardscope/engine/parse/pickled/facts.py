@@ -1,0 +1,350 @@
+"""Records of the machine turned into typed facts: each object once, without recursion, what was shared stays shared."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple
+
+from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.pickled import (
+    Bytes,
+    Items,
+    Long,
+    Named,
+    Node,
+    Number,
+    Pairs,
+    PickledStorage,
+    Plain,
+    Record,
+    ReferenceUse,
+)
+from shardscope.engine.parse.pickle_stream.machine import Stream
+from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
+
+INT64: Final = range(-(1 << 63), 1 << 63)
+FOREIGN_LISTED: Final = 20
+"""Foreign calls that get a sentence each; the references list all."""
+NESTED_RULES: Final = 16
+"""Rules within rules: a parameter of a tensor of a type is three."""
+
+Rule = Callable[["Facts", Call], Node]
+"""Turns a call of an understood name into a fact. Raises `Odd` where the call is not as that name takes it."""
+
+
+class Odd(Exception):  # noqa: N818 - no error: the object stays opaque
+    """A call of an understood name has other arguments than that name takes."""
+
+
+class Key(NamedTuple):
+    """A name in the table."""
+
+    module: str
+    name: str
+
+
+class Table(NamedTuple):
+    """The closed table of understood names."""
+
+    calls: dict[tuple[str, str], Rule]
+    """Names that are called."""
+    names: frozenset[tuple[str, str]]
+    """Names that are only named: dtypes, layouts, classes as arguments."""
+
+    def knows(self, key: tuple[str, str]) -> bool:
+        """Tell whether a name is understood."""
+        return key in self.calls or key in self.names
+
+
+class Facts:
+    """The facts of one stream while they are collected."""
+
+    def __init__(self, stream: Stream, table: Table) -> None:
+        self.stream = stream
+        self.table = table
+        self.nodes: list[Node | None] = []
+        self.storages: list[PickledStorage] = []
+        self.storage_places: dict[str, int] = {}
+        self.explained: dict[int, Call] = {}
+        """Calls of `getattr` that stand for a name of the table, by identity."""
+        self.indirect: dict[Reference, int] = {}
+        """Calls of a name through a reconstructor."""
+        self._numbers: dict[int, Number] = {}
+        self._found: list[tuple[object, Number]] = []
+        self._odd: dict[str, int] = {}
+        self._nested = 0
+        self._duplicates = 0
+
+    # --- numbers
+
+    def root(self, value: object) -> Number:
+        """Collect everything that hangs on `value` and return its number."""
+        number = self.number(value)
+        todo = [(*each, 1) for each in self._taken()]
+        while todo:
+            at, its_number, depth = todo.pop()
+            if self.nodes[its_number] is not None:
+                continue
+            self.nodes[its_number] = self._node(at)
+            found = self._taken()
+            if found:
+                self.stream.check("pickle_depth", depth)
+                todo += [(child, its, depth + 1) for child, its in reversed(found)]
+        self.stream.check_clock()
+        return number
+
+    def number(self, value: object) -> Number:
+        """Return the number of an object of the stream, which is looked at later where it is new."""
+        number = self._numbers.get(id(value))
+        if number is None:
+            node = _plain(value)
+            number = self._numbers[id(value)] = self.fresh(node)
+        if self.nodes[number] is None:
+            self._found.append((value, number))
+        return number
+
+    def numbers(self, values: Sequence[object]) -> list[Number]:
+        """Return the numbers of several objects."""
+        return [self.number(value) for value in values]
+
+    def fresh(self, node: Node | None) -> Number:
+        """Return the number of a fact that no object of the stream has."""
+        number = len(self.nodes)
+        if number >= self.stream.limits.pickle_nodes:
+            self.stream.check("pickle_nodes", number + 1)
+        self.nodes.append(node)
+        return number
+
+    def plain(self, value: bool | int | float | str | bytes | None) -> Number:
+        """Return the number of a value that no object of the stream has."""
+        return self.fresh(_plain(value))
+
+    def _taken(self) -> list[tuple[object, Number]]:
+        found, self._found = self._found, []
+        return found
+
+    # --- nodes
+
+    def _node(self, value: object) -> Node:
+        kind = type(value)
+        if kind is Call:
+            return self.called(value)  # type: ignore[arg-type]
+        if kind is Dict:
+            return self.mapping("dict", value)  # type: ignore[arg-type]
+        if kind is list or kind is tuple:
+            return Items(kind.__name__, self.numbers(value))  # type: ignore[arg-type]
+        if kind is Set or kind is FrozenSet:
+            return self.collection("set" if kind is Set else "frozenset", value)  # type: ignore[arg-type]
+        if kind is Reference:
+            return Named(value.module, value.name, called=False)  # type: ignore[attr-defined]
+        if kind is Persistent:
+            return self._persistent(value)  # type: ignore[arg-type]
+        raise AssertionError(f"no object of a stream: {kind}")
+
+    def called(self, call: Call) -> Node:
+        """Return what a call would make: by its rule, or opaque."""
+        key = self.callee(call)
+        rule = self.table.calls.get(key)
+        if rule is None:
+            if key in self.table.names:
+                self.odd(key)
+            return self.opaque(key, call)
+        if self._nested >= NESTED_RULES:
+            raise Odd
+        self._nested += 1
+        try:
+            return rule(self, call)
+        except Odd:
+            self.odd(key)
+            return self.opaque(key, call)
+        finally:
+            self._nested -= 1
+
+    def callee(self, call: Call) -> Key:
+        """Return the name behind a call. What is called may itself be the result of a call."""
+        callee: object = call.callee
+        if type(callee) is Call:
+            inner = nested_class(callee)
+            if inner is not None and self.table.knows(inner):
+                self.explained[id(callee)] = callee
+                return inner
+            while type(callee) is Call:
+                callee = callee.callee
+        if isinstance(callee, Reference):
+            return Key(callee.module, callee.name if callee is call.callee else f"{callee.name}()")
+        return Key("", "?")
+
+    def opaque(self, key: tuple[str, str], call: Call) -> Named:
+        """Return a call that nothing is known of, with what is put into it: that is data like any other."""
+        try:
+            fields = state_fields(call)
+        except Odd:
+            fields = {}
+        state: Number | None = None
+        items: Number | None = None
+        if fields:
+            state = self.fresh(
+                Pairs("dict", [self.plain(name) for name in fields], self.numbers(list(fields.values())))
+            )
+        if call.items:
+            items = self.fresh(self.mapping("dict", call.items))
+        return Named(*key, called=True, state=state, items=items)
+
+    def odd(self, key: tuple[str, str]) -> None:
+        """Count a call whose arguments are not those of its name."""
+        name = ".".join(key)
+        self._odd[name] = self._odd.get(name, 0) + 1
+
+    def mapping(
+        self, kind: Literal["dict", "OrderedDict", "defaultdict", "Counter"], flat: list[object]
+    ) -> Pairs:
+        """Return a mapping of keys and values in turns. Raises `Fault` for keys that no key can be."""
+        keys, values = flat[::2], flat[1::2]
+        self._check_keys(keys)
+        return Pairs(kind, self.numbers(keys), self.numbers(values))
+
+    def collection(self, kind: Literal["set", "frozenset"], items: Sequence[object]) -> Items:
+        """Return a set. Raises `Fault` for elements that none can be."""
+        self._check_keys(items)
+        return Items(kind, self.numbers(items))
+
+    def _check_keys(self, keys: Sequence[object]) -> None:
+        texts = {key for key in keys if type(key) is str}
+        others = [key for key in keys if type(key) is not str]
+        if not others:
+            self._duplicates += len(keys) - len(texts)
+            return
+        self._duplicates += len(keys) - len(others) - len(texts)
+        numbers = [f"{int(key):x}" for key in others if isinstance(key, int | float) and key == key // 1]
+        self._duplicates += len(numbers) - len(set(numbers))
+        for key in others:
+            if wrong := unhashable(key):
+                raise Fault("pickle.key", kind=wrong)
+
+    def _persistent(self, value: Persistent) -> Node:
+        module, name = described_id(value.id)
+        return Named(module, name, called=False, persistent=True)
+
+    # --- what to say
+
+    def done(self) -> list[Node]:
+        """Return the facts; every number has one."""
+        return self.nodes  # type: ignore[return-value]  # `root` leaves none open
+
+    def references(self) -> list[ReferenceUse]:
+        """Return every name of the stream, in order of appearance."""
+        found = []
+        explained = [call.callee for call in self.explained.values()]
+        for reference in self.stream.references.values():
+            calls = reference.called + self.indirect.get(reference, 0)
+            known = self.table.knows((reference.module, reference.name))
+            if (reference.module, reference.name) in GETATTR:
+                known = sum(each is reference for each in explained) == reference.called
+            found.append(
+                ReferenceUse(
+                    reference.module,
+                    reference.name,
+                    "called" if calls else "named",
+                    calls or reference.named,
+                    known,
+                )
+            )
+        return found
+
+    def findings(self, references: Sequence[ReferenceUse]) -> list[Finding]:
+        """Return what deserves a word."""
+        found = list(self.stream.findings)
+        if self._duplicates:
+            found.append(Finding("pickle.duplicate_key", {"count": self._duplicates}))
+        found += [
+            Finding("pickle.arguments", {"reference": name, "count": count})
+            for name, count in self._odd.items()
+        ]
+        foreign = [each for each in references if each.use == "called" and not each.known]
+        found += [
+            Finding("pickle.foreign_call", {"reference": f"{each.module}.{each.name}", "count": each.count})
+            for each in foreign[:FOREIGN_LISTED]
+        ]
+        if len(foreign) > FOREIGN_LISTED:
+            found.append(Finding("pickle.foreign_calls_more", {"count": len(foreign) - FOREIGN_LISTED}))
+        return found
+
+
+GETATTR: Final = frozenset({("__builtin__", "getattr"), ("builtins", "getattr")})
+"""Understood only where it stands for a name of the table."""
+
+
+def nested_class(call: Call) -> Key | None:
+    """Return the name that `getattr(Outer, "Inner")` stands for: how protocols below 4 name nested classes."""
+    callee = call.callee
+    if type(callee) is not Reference or (callee.module, callee.name) not in GETATTR or len(call.args) != 2:
+        return None
+    outer, inner = call.args
+    if type(outer) is not Reference or type(inner) is not str:
+        return None
+    return Key(outer.module, f"{outer.name}.{inner}")
+
+
+def _plain(value: object) -> Node | None:
+    kind = type(value)
+    if kind is int:
+        return Plain(value) if value in INT64 else Long(f"{value:x}")  # type: ignore[arg-type]
+    if kind is bytes:
+        return Bytes(value)  # type: ignore[arg-type]
+    if kind in _VALUES:
+        return Plain(value)  # type: ignore[arg-type]
+    return None
+
+
+_VALUES: Final = frozenset({type(None), bool, float, str})
+
+
+def unhashable(value: object) -> str | None:
+    """Return what keeps a value from being a key, by itself or within tuples; null where it can be one."""
+    todo: list[object] = [value]
+    seen: set[int] = set()
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue
+        kind = type(at)
+        if kind in (list, Dict, Set):
+            return kind.__name__.lower()
+        if kind is tuple:
+            seen.add(id(at))
+            todo += at  # type: ignore[arg-type]
+    return None
+
+
+def described_id(value: object) -> tuple[str, str]:
+    """Return what a persistent id says of itself in two words, and none of the source text that some have."""
+    if isinstance(value, tuple) and value and isinstance(value[0], str):
+        word = value[0]
+        for part in value[1:]:
+            if isinstance(part, Reference):
+                return word, f"{part.module}.{part.name}"
+        return word, ""
+    return "", value if isinstance(value, str) else type(value).__name__
+
+
+def state_fields(call: Call) -> dict[str, object]:
+    """Return the attributes that the states of a call set, by name: a dict, or a pair of one and the slots' one.
+
+    Raises `Odd` for a state of another shape.
+    """
+    found: dict[str, object] = {}
+    for state in call.states or ():
+        parts: Sequence[object] = state if type(state) is tuple and len(state) == 2 else (state,)
+        for part in parts:
+            if part is None:
+                continue
+            if type(part) is not Dict:
+                raise Odd
+            names = part[::2]
+            if any(type(name) is not str for name in names):
+                raise Odd
+            found.update(zip(names, part[1::2], strict=True))  # type: ignore[arg-type]
+    return found
+
+
+def record(facts: Facts, kind: str, fields: dict[str, object]) -> Record:
+    """Return an object of an understood class by its fields."""
+    return Record(kind, tuple(fields), facts.numbers(list(fields.values())))
