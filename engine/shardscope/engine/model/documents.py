@@ -15,6 +15,7 @@ from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.glossary import Glossary
 from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
+from shardscope.engine.model.manifest import Manifest, RenamesDocument, Run, VerificationDocument
 from shardscope.engine.model.mapdocuments import (
     MapAppliedDocument,
     MapCheckDocument,
@@ -24,6 +25,7 @@ from shardscope.engine.model.mapdocuments import (
 )
 from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
+from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.tensors import TensorSpec
@@ -175,6 +177,11 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.TRANSFER: TransferDocument,
     schemas.MAP_DIFFERENCE: MapDifferenceDocument,
     schemas.MAP_APPLIED: MapAppliedDocument,
+    schemas.PLAN: Plan,
+    schemas.RENAMES: RenamesDocument,
+    schemas.MANIFEST: Manifest,
+    schemas.RUN: Run,
+    schemas.VERIFICATION: VerificationDocument,
     schemas.MAPPING: MappingDocument,
 }
 """The struct of each document, by its schema name."""

@@ -23,6 +23,11 @@ MAP_EXPLANATION: Final = "shardscope.map-explanation/1"
 TRANSFER: Final = "shardscope.transfer/1"
 MAP_DIFFERENCE: Final = "shardscope.map-difference/1"
 MAP_APPLIED: Final = "shardscope.map-applied/1"
+PLAN: Final = "shardscope.plan/1"
+RENAMES: Final = "shardscope.renames/1"
+MANIFEST: Final = "shardscope.manifest/1"
+RUN: Final = "shardscope.run/1"
+VERIFICATION: Final = "shardscope.verification/1"
 MAPPING: Final = "shardscope.mapping/1"
 
 NAMES: Final = (
@@ -45,8 +50,13 @@ NAMES: Final = (
     MAP_DIFFERENCE,
     MAP_APPLIED,
     MAPPING,
+    PLAN,
+    RENAMES,
+    MANIFEST,
+    RUN,
+    VERIFICATION,
 )
 """Every document, in the order of display."""
 
-AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING)
+AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING, RENAMES)
 """Those that a person may write: a field with a default may be left out of them."""

@@ -1,0 +1,122 @@
+"""From a catalogue and a person's options to a plan: every file, every decision, every figure, before a byte is written."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from shardscope.engine.convert import header
+from shardscope.engine.convert.selection import Chosen, Selection, convertible, select
+from shardscope.engine.convert.sharding import planned_bytes, shard
+from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Finding, Severity, blocker
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.evidence import Basis
+from shardscope.engine.model.plan import (
+    CarriedFile,
+    LeftOut,
+    Plan,
+    PlanEstimates,
+    PlannedFile,
+    PlanOptions,
+    PlanSource,
+)
+from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.schemas import PLAN
+
+PROGRAM_BYTES: Final = 64 << 20
+"""What the program takes beside its buffers: interpreter, numpy, the catalogue of a few thousand tensors."""
+DOCUMENT_BYTES: Final = 1 << 20
+"""Index, manifest and run record of a small model; they grow by the tensor."""
+TENSOR_BYTES: Final = 1 << 10
+"""Of index and manifest, for each tensor."""
+
+
+def plan(
+    *,
+    tool: str,
+    source: PlanSource,
+    catalogue: Catalogue,
+    options: PlanOptions,
+    carried: Sequence[CarriedFile],
+    absent: Sequence[LeftOut],
+    blockers: Sequence[Blocker],
+    size_of: Callable[[LogicalTensor], int | None],
+    buffers: Callable[[Sequence[Chosen]], int],
+) -> Plan:
+    """Return the plan. What stands in the way is among its blockers.
+
+    `absent` is state that is not in the catalogue at all; `blockers` are those of the inspection. `buffers` gives the bytes of the
+    copies' own tiles. Raises `Fault`: those of `select`.
+    """
+    selection = select(catalogue, options, size_of)
+    found = [item for item in blockers if stops(item, selection)]
+    for item in selection.chosen:
+        reason = convertible(item.tensor)
+        if reason is not None:
+            found.append(blocker(Finding("convert.tensor", {"tensor": item.tensor.name, "reason": reason})))
+    sound = [item for item in selection.chosen if convertible(item.tensor) is None]
+    if not selection.chosen:
+        params = {"count": len(catalogue.tensors), "options": "--component, --include and --exclude"}
+        found.append(blocker(Finding("convert.nothing", params)))
+    files = files_of(sound, options)
+    return Plan(
+        schema=PLAN,
+        tool=tool,
+        source=source,
+        options=options,
+        files=files,
+        aliases=selection.aliases,
+        carried=tuple(carried),
+        decisions=selection.decisions,
+        left_out=(*selection.left_out, *absent),
+        estimates=estimates(source, sound, files, carried, buffers),
+        blockers=tuple(found),
+    )
+
+
+def files_of(chosen: Sequence[Chosen], options: PlanOptions) -> tuple[PlannedFile, ...]:
+    """Return the output files."""
+    return shard(chosen, options.max_shard_bytes, header.length, header.MOST_BYTES) if chosen else ()
+
+
+def stops(item: Blocker, selection: Selection) -> bool:
+    """Tell whether a finding of the inspection stands in the way of this plan.
+
+    One about a tensor that is not written does not.
+    """
+    if item.severity is not Severity.ERROR or Blocks.CONVERT not in item.blocks:
+        return False
+    tensor = item.params.get("tensor")
+    if not isinstance(tensor, str):
+        return True
+    return any(tensor == chosen.tensor.name for chosen in selection.chosen)
+
+
+def estimates(
+    source: PlanSource,
+    chosen: Sequence[Chosen],
+    files: Sequence[PlannedFile],
+    carried: Sequence[CarriedFile],
+    buffers: Callable[[Sequence[Chosen]], int],
+) -> PlanEstimates:
+    """Return the five figures of a plan."""
+    output = sum(file.bytes for file in files) + sum(item.bytes for item in carried)
+    output += DOCUMENT_BYTES + TENSOR_BYTES * len(chosen)
+    logical = sum(map(planned_bytes, chosen))
+    peak = PROGRAM_BYTES + buffers(chosen)
+    return PlanEstimates(
+        source_bytes=Estimate(source.bytes, Basis.OBSERVED, "sizes of the regular files"),
+        logical_bytes=Estimate(logical, Basis.DERIVED, "shapes times element sizes of what is written"),
+        output_bytes=Estimate(output, Basis.DERIVED, "files of the plan, with room for its documents"),
+        temporary_bytes=Estimate(output, Basis.DERIVED, "the output itself, staged beside the target"),
+        peak_ram_bytes=Estimate(
+            peak, Basis.DERIVED, "buffers of the plan's own tiles and workers, and the program"
+        ),
+    )
+
+
+def refuse(plan: Plan) -> None:
+    """Raise the first thing that stands in the way of a plan.
+
+    Raises `Fault`.
+    """
+    for item in plan.blockers:
+        raise Fault(item.code, **item.params)

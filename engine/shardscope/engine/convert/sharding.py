@@ -1,0 +1,67 @@
+"""Which output file each tensor goes to, by the naming and sizes of Hugging Face."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Final
+
+from shardscope.engine.convert.selection import Chosen
+from shardscope.engine.model.plan import PlannedFile, PlannedTensor
+from shardscope.engine.model.tensors import DTYPES
+
+STEM: Final = "model"
+INDEX: Final = f"{STEM}.safetensors.index.json"
+
+
+def planned_bytes(item: Chosen) -> int:
+    """Return the bytes of a tensor in the output."""
+    return -(-prod(item.tensor.shape) * DTYPES[item.dtype].bits // 8)
+
+
+def shard(
+    chosen: Sequence[Chosen],
+    max_bytes: int,
+    header_bytes: Callable[[Sequence[PlannedTensor]], int],
+    most_header_bytes: int,
+) -> tuple[PlannedFile, ...]:
+    """Return the output files: tensors in the order of the source, a new file where the next tensor would go beyond `max_bytes`.
+
+    A tensor that is larger than that has a file of its own. A header never goes beyond `most_header_bytes`.
+    """
+    groups: list[list[PlannedTensor]] = [[]]
+    size = names = 0
+    for item in chosen:
+        planned = _planned(item)
+        entry = 160 + 6 * len(
+            planned.name
+        )  # of a header, generously: six bytes for a character that is escaped
+        if groups[-1] and (size + planned.bytes > max_bytes or names + entry > most_header_bytes):
+            groups.append([])
+            size = names = 0
+        groups[-1].append(planned)
+        size += planned.bytes
+        names += entry
+    total = len(groups)
+    files = []
+    for number, group in enumerate(groups, 1):
+        name = f"{STEM}.safetensors" if total == 1 else f"{STEM}-{number:05d}-of-{total:05d}.safetensors"
+        tensors = tuple(group)
+        files.append(PlannedFile(name, header_bytes(tensors) + sum(t.bytes for t in tensors), tensors))
+    return tuple(files)
+
+
+def _planned(item: Chosen) -> PlannedTensor:
+    return PlannedTensor(
+        name=item.name,
+        source=item.tensor.name,
+        dtype=item.dtype,
+        shape=item.tensor.shape,
+        bytes=planned_bytes(item),
+        stored_dtype=item.tensor.dtype,
+    )
+
+
+def index(files: Sequence[PlannedFile]) -> dict[str, object]:
+    """Return the index of several files (`model.safetensors.index.json`): `total_size` counts bytes of tensors."""
+    weight_map = {tensor.name: file.name for file in files for tensor in file.tensors}
+    total = sum(tensor.bytes for file in files for tensor in file.tensors)
+    return {"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
