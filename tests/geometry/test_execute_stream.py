@@ -13,9 +13,9 @@ from hypothesis import assume, given, settings
 from shardscope.engine.geometry.check import check
 from shardscope.engine.geometry.compose import compose, invert, whole
 from shardscope.engine.geometry.execute import assemble, slice_
+from shardscope.engine.geometry.filling import Filling
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.stream import compare_replicas, transfer
-from shardscope.engine.geometry.tiles import Stream
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import Cancelled, Progress
@@ -189,19 +189,19 @@ def test_columns_with_wide_gaps_are_read_without_the_gaps() -> None:
 
 
 def test_steps_of_too_many_reads_are_done_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.engine.geometry.tiles.GAP", 64)
-    monkeypatch.setattr("shardscope.engine.geometry.tiles.MOST_READS", 50)
+    monkeypatch.setattr("shardscope.engine.geometry.filling.GAP", 64)
+    monkeypatch.setattr("shardscope.engine.geometry.filling.MOST_READS", 50)
     shape = (3000, 100)
     narrow = lowered(shape, Contiguous("tp", 1, (3, 40, 57)), tp=3)
     full = noise(shape)
     planned: list[int] = []
-    serve = Stream._serve
+    serve = Filling._serve
 
-    def counted(stream: Stream, rank: int, requests: list[Any]) -> None:
+    def counted(filling: Filling, rank: int, requests: list[Any]) -> None:
         planned.append(len(requests))
-        serve(stream, rank, requests)
+        serve(filling, rank, requests)
 
-    monkeypatch.setattr(Stream, "_serve", counted)
+    monkeypatch.setattr(Filling, "_serve", counted)
     moved(whole(shape), narrow, full, workers=2)
 
     # The grain of 4 KiB has some 340 rows of the narrowest shard.

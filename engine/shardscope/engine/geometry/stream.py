@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from shardscope.engine.geometry.factors import factor
+from shardscope.engine.geometry.filling import Read, Tile
 from shardscope.engine.geometry.move import first_difference
-from shardscope.engine.geometry.tiles import BUDGET, Read, Stream, Tile
+from shardscope.engine.geometry.tiles import BUDGET, Stream
 from shardscope.engine.geometry.work import Meter
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, Lowered
@@ -60,7 +61,7 @@ def transfer(
         for tile in tiles:
             if tile.target.padded:
                 tile.data[:] = 0
-        stream.fill(tiles)
+        stream.filling.fill(tiles)
         return tiles
 
     for tiles in stream.steps(stream.targets, fill, cancel):
@@ -93,10 +94,10 @@ def compare_replicas(
     meter = Meter("replicas", sum(one.size for one in compared), progress)
 
     def compare(tiles: Sequence[Tile]) -> Sequence[Tile]:
-        held = [stream.read(tile.target.rank, tile.low, tile.high - tile.low) for tile in tiles]
+        held = [stream.filling.read(tile.target.rank, tile.low, tile.high - tile.low) for tile in tiles]
         for tile, data in zip(tiles, held, strict=True):
             tile.data[:] = data
-        stream.fill(tiles)
+        stream.filling.fill(tiles)
         for tile, data in zip(tiles, held, strict=True):
             at = first_difference(tile.data, data)
             if at is not None:
