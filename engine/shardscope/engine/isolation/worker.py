@@ -16,21 +16,30 @@ from shardscope.engine.model.escalation import Circumstances, Escalation, Facili
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.pickled import Pickled
 
-Decode: TypeAlias = Callable[[memoryview, DecodeLimits, int], Pickled]
+Decode: TypeAlias = Callable[[bytes, DecodeLimits, int], Pickled]
 """`decode(data, limits, pickles)`. Raises `Fault`."""
 
 _REQUESTS: Final = 0
 _ANSWERS: Final = 1
+_NOTHING: Final = b"\x80\x02N."
+"""The pickle of `None`."""
 
 
 def main(parent: int) -> None:
     """Serve the process `parent` with the inert decoder, and end."""
-    from shardscope.engine.parse.pickled import read_pickles
+    serve(parent, loaded())
 
-    def decode(data: memoryview, limits: DecodeLimits, pickles: int) -> Pickled:
+
+def loaded() -> Decode:
+    """Return the decoder with everything imported that it would otherwise import when it needs it first."""
+    from shardscope.engine.parse.pickle_stream import rare  # noqa: F401
+    from shardscope.engine.parse.pickled import arrays, read_pickles  # noqa: F401
+
+    def decode(data: bytes, limits: DecodeLimits, pickles: int) -> Pickled:
         return read_pickles(data, limits, pickles=pickles)
 
-    serve(parent, decode)
+    decode(_NOTHING, DecodeLimits(), 1)
+    return decode
 
 
 def serve(parent: int, decode: Decode) -> None:
@@ -84,7 +93,7 @@ def _answer(record: Escalation, here: Circumstances, spent: set[str], decode: De
         data = frames.receive(_REQUESTS, record.length)
         if data is None:
             return None
-        document = frames.encode(_decided(record, data, here, spent, decode))
+        document = frames.encode(_decided(record, bytes(data), here, spent, decode))
         if len(document) > here.limits.reply_bytes:
             finding = Finding("limit.reply_bytes", {"limit": here.limits.reply_bytes, "found": len(document)})
             document = frames.encode(Refused(record.nonce, finding))
@@ -94,7 +103,7 @@ def _answer(record: Escalation, here: Circumstances, spent: set[str], decode: De
 
 
 def _decided(
-    record: Escalation, data: bytearray, here: Circumstances, spent: set[str], decode: Decode
+    record: Escalation, data: bytes, here: Circumstances, spent: set[str], decode: Decode
 ) -> Answer:
     if record.nonce in spent:
         return Refused(record.nonce, Finding("isolation.escalation_spent"))
@@ -103,6 +112,6 @@ def _decided(
     if finding is not None:
         return Refused(record.nonce, finding)
     try:
-        return Read(record.nonce, decode(memoryview(data).toreadonly(), here.limits, record.pickles))
+        return Read(record.nonce, decode(data, here.limits, record.pickles))
     except Fault as fault:
         return Refused(record.nonce, fault.finding)
