@@ -23,9 +23,25 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import whole_safetensors
 
             return whole_safetensors.decode
+        case "hf_torch":
+            from shardscope.engine.formats.decode import hf_torch
+
+            return hf_torch.decode
+        case "meta_consolidated":
+            from shardscope.engine.formats.decode import meta_consolidated
+
+            return meta_consolidated.decode
+        case "vllm_sharded_state":
+            from shardscope.engine.formats.decode import vllm_sharded_state
+
+            return vllm_sharded_state.decode
         case "peft_adapter":
             from shardscope.engine.formats.decode import whole_safetensors
 
             return whole_safetensors.decode_adapter
+        case "torch_dcp":
+            from shardscope.engine.formats.decode import dcp
+
+            return dcp.decode
         case _:
             return None

@@ -1,0 +1,366 @@
+"""Where the elements of stored chunks begin: each item of a data file held against what the metadata says of it.
+
+An item is a file of torch.save of its own, around one tensor (`torch/distributed/checkpoint/filesystem.py`,
+`_write_item`); a zstd frame around that; or, with `serialization_format=SAFETENSORS`, a tensor of the one safetensors file
+that all items of the data file are. Items that are alike are read once: see `parse/torch_skeleton`.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Final
+
+from msgspec import Struct
+
+from shardscope.engine.formats.decode.dcp_frames import Frames
+from shardscope.engine.formats.decode.dcp_metadata import Place, Shape, in_words
+from shardscope.engine.formats.decoder import Decoder
+from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.catalogue import Fragment, Record
+from shardscope.engine.model.facts import Nature, SafetensorsHeader
+from shardscope.engine.model.source import Entry, Reader
+from shardscope.engine.parse import safetensors
+from shardscope.engine.parse import zip as zip_parser
+from shardscope.engine.parse.part import Part
+from shardscope.engine.parse.sniff import sniff
+from shardscope.engine.parse.torch_skeleton import Skeleton, skeleton
+from shardscope.engine.parse.torch_storages import bits_of
+
+_AHEAD: Final = 4 << 10
+"""Bytes read at once: what follows the elements of one item, and the head of the next."""
+_MOST_SKELETONS: Final = 1 << 14
+_HEAD: Final = 4 << 10
+_ZIP: Final = b"PK\x03\x04"
+
+
+class Wanted(Struct, frozen=True, gc=False):
+    """A chunk whose elements are looked for."""
+
+    name: str
+    label: int
+    dtype: str
+    shape: Shape
+    """Of the chunk."""
+    place: Place
+
+    @property
+    def end(self) -> int:
+        """One past the last byte of its item."""
+        return self.place.begin + self.place.length
+
+
+class _Content(Struct, frozen=True, gc=False):
+    """What an item holds, without where it lies."""
+
+    dtype: str
+    shape: Shape
+    begin: int
+    """Of the record in the item."""
+    length: int
+    size: int
+    offset: int
+    strides: Shape | None
+    deflated: bool
+    crc_recorded: bool
+    big_endian: bool
+
+
+class _Known(Struct, frozen=True):
+    """An item that was read in full, for those that are alike."""
+
+    skeleton: Skeleton
+    content: _Content
+
+
+class _Header(Struct, frozen=True):
+    """The header of a data file that is a safetensors file."""
+
+    columns: SafetensorsHeader
+    rows: dict[str, int]
+
+
+class _Trouble(Struct):
+    """What is wrong with items of one file: the first, and how many."""
+
+    count: int
+    first: Wanted
+    finding: Finding
+
+
+class Locator:
+    """Finds the elements of chunks, file by file."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._probe = decoder.probe
+        self._known: dict[int, dict[int, dict[bytes, _Known]]] = {}
+        """By the length of the item and the length of its head: by the head itself."""
+        self._skeletons = 0
+        self._frames = Frames(decoder)
+        self._located: dict[int, Fragment] = {}
+        self._trouble: dict[str, _Trouble] = {}
+        self._unknown: list[tuple[Wanted, str]] = []
+        self._unopened: list[Wanted] = []
+
+    def locate(self, wanted: Sequence[Wanted]) -> dict[int, Fragment]:
+        """Return the fragments that were found, by their place in `wanted`. What is wrong with others is reported."""
+        self._located = {}
+        by_file: dict[bytes, list[int]] = {}
+        for number, item in enumerate(wanted):
+            by_file.setdefault(item.place.entry.path, []).append(number)
+        for done, numbers in enumerate(by_file.values()):
+            entry = wanted[numbers[0]].place.entry
+            self._probe.checkpoint("items", done, len(by_file), entry)
+            self._file(entry, wanted, sorted(numbers, key=lambda number: wanted[number].place.begin))
+        self._report_transforms()
+        return self._located
+
+    def _file(self, entry: Entry, wanted: Sequence[Wanted], numbers: Sequence[int]) -> None:
+        self._trouble = {}
+        kept = self._within(entry, wanted, numbers)
+
+        def read(reader: Reader) -> None:
+            window = _Window(reader)
+            headers: dict[int, _Header] = {}
+            before = 0
+            for number in kept:
+                item = wanted[number]
+                try:
+                    found = self._item(entry, window, item, headers, before)
+                except Fault as fault:
+                    if fault.finding.code.startswith("source."):
+                        raise
+                    self._note(item, fault.finding)
+                    continue
+                if item.place.begin not in headers:
+                    before = max(before, item.end)
+                if found is not None:
+                    self._located[number] = found
+
+        if kept:
+            self._probe.guarded(entry, read)
+        self._report(entry)
+
+    def _within(self, entry: Entry, wanted: Sequence[Wanted], numbers: Sequence[int]) -> list[int]:
+        """Return the items that lie in the file; those without elements need no bytes."""
+        kept, beyond = [], []
+        for number in numbers:
+            item = wanted[number]
+            if 0 in item.shape:
+                self._located[number] = Fragment(
+                    item.label, item.shape, Record(entry.text, min(item.place.begin, entry.size), 0, 0), 0
+                )
+            elif item.place.begin < 0 or item.place.length < 0 or item.end > entry.size:
+                beyond.append(item)
+            else:
+                kept.append(number)
+        if beyond:
+            self._probe.report(
+                "dcp.item_range",
+                entry,
+                size=entry.size,
+                count=len(beyond),
+                tensor=beyond[0].name,
+                end=max(item.end for item in beyond[:1]),
+            )
+        return kept
+
+    def _item(
+        self, entry: Entry, window: "_Window", item: Wanted, headers: dict[int, _Header], before: int
+    ) -> Fragment | None:
+        place = item.place
+        head = window.pread(place.begin, min(_HEAD, place.length))
+        if not place.transforms and not head.startswith(_ZIP):
+            header = headers.get(place.begin) or self._header(entry, window, item)
+            if header is not None:
+                headers[place.begin] = header
+                return self._in_safetensors(entry, item, header)
+        if place.begin < before:
+            raise Fault("dcp.items_overlap")
+        if place.transforms:
+            return self._transformed(entry, window, item)
+        return self._alike(entry, window, item, head) or self._whole(entry, window, item)
+
+    def _alike(self, entry: Entry, window: "_Window", item: Wanted, head: bytes) -> Fragment | None:
+        """Return the fragment of an item that is like one that was read before; null where it is like none."""
+        for length, by_head in self._known.get(item.place.length, {}).items():
+            known = by_head.get(head[:length])
+            if known is None:
+                continue
+            form = known.skeleton
+            tail = window.pread(item.place.begin + form.tail_begin, form.length - form.tail_begin)
+            crc = form.checksum(tail)
+            if crc is not None:
+                return self._fragment(entry, item, known.content, crc)
+        return None
+
+    def _whole(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
+        """Read an item in full, and remember it."""
+        place = item.place
+        part = Part(window.reader, place.begin, place.length)
+        content, crc = read_item(self._decoder, entry, part, place.begin)
+        if self._skeletons < _MOST_SKELETONS and not content.deflated:
+            self._remember(part, content)
+        return self._fragment(entry, item, content, crc)
+
+    def _remember(self, part: Reader, content: _Content) -> None:
+        directory = zip_parser.read_directory(part, self._probe.limits)
+        entries = [entry for entry in directory.entries if entry.data_offset == content.begin and entry.size]
+        form = (
+            skeleton(part, directory, entries[0], self._probe.limits)
+            if len(entries) == 1 and content.size == entries[0].size
+            else None
+        )
+        if form is not None:
+            self._skeletons += 1
+            by_length = self._known.setdefault(form.length, {})
+            by_length.setdefault(len(form.head), {})[form.head] = _Known(form, content)
+
+    def _fragment(self, entry: Entry, item: Wanted, content: _Content, crc: int | None) -> Fragment | None:
+        """Return where the elements of an item lie, where it is what the metadata says it is."""
+        if content.dtype != item.dtype or content.shape != item.shape:
+            self._note(item, _differs(content.dtype, content.shape, item))
+            return None
+        record = Record(
+            entry.text,
+            item.place.begin + content.begin,
+            content.length,
+            content.size,
+            "deflate" if content.deflated else "plain",
+            crc if content.crc_recorded else None,
+            content.big_endian,
+        )
+        return Fragment(item.label, item.shape, record, content.offset, content.strides)
+
+    def _transformed(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
+        """Return a fragment inside a zstd frame: all of its decoded bytes are one record."""
+        place = item.place
+        if not self._frames.knows(place.transforms):
+            self._unknown.append((item, ", ".join(place.transforms)))
+            return None
+        bits = bits_of(item.dtype) or 8
+        frame = self._frames.open(window.reader, place.begin, place.length, -(-prod(item.shape) * bits // 8))
+        if frame is None:
+            self._unopened.append(item)
+            return None
+        content, _ = read_item(self._decoder, entry, frame, place.begin)
+        if content.deflated:
+            raise Fault("torch.pickle_unreadable", method=zip_parser.DEFLATED)
+        if content.dtype != item.dtype or content.shape != item.shape:
+            self._note(item, _differs(content.dtype, content.shape, item))
+            return None
+        record = Record(entry.text, place.begin, place.length, frame.size, "zstd", None, content.big_endian)
+        return Fragment(item.label, item.shape, record, content.begin + content.offset, content.strides)
+
+    def _header(self, entry: Entry, window: "_Window", item: Wanted) -> _Header | None:
+        """Return the header of the safetensors file that begins where an item does; null where none does."""
+        begin = item.place.begin
+        rest = entry.size - begin
+        if sniff(window.pread(begin, _HEAD), rest).nature is not Nature.SAFETENSORS:
+            return None
+        header = safetensors.read_header(Part(window.reader, begin), self._probe.limits)
+        return _Header(header, {name: row for row, name in enumerate(header.names)})
+
+    def _in_safetensors(self, entry: Entry, item: Wanted, header: _Header) -> Fragment | None:
+        """Return a fragment of a data file that is a safetensors file from its items' common first byte on."""
+        columns, row = header.columns, header.rows.get(item.name)
+        if row is None:
+            raise Fault("dcp.item_odd", found="no tensor of its name in a safetensors header")
+        dtype, shape = columns.kinds[columns.kind_of[row]]
+        if dtype != item.dtype or shape != item.shape:
+            self._note(item, _differs(dtype, shape, item))
+            return None
+        at, length = item.place.begin + columns.begins[row], columns.ends[row] - columns.begins[row]
+        return Fragment(item.label, item.shape, Record(entry.text, at, length, length), 0)
+
+    def _note(self, item: Wanted, finding: Finding) -> None:
+        trouble = self._trouble.setdefault(finding.code, _Trouble(0, item, finding))
+        trouble.count += 1
+
+    def _report(self, entry: Entry) -> None:
+        """Say what is wrong with items of a file: each kind once, with the first one's own reason."""
+        unreadable = 0
+        first: Wanted | None = None
+        for code, trouble in self._trouble.items():
+            match code:
+                case "dcp.item_disagrees":
+                    self._probe.report(code, entry, count=trouble.count, **trouble.finding.params)
+                case "dcp.items_overlap":
+                    self._probe.report(code, entry, count=trouble.count, tensor=trouble.first.name)
+                case _:
+                    unreadable += trouble.count
+                    first = first or trouble.first
+                    self._probe.note(trouble.finding, entry)
+        if first is not None:
+            self._probe.report("dcp.items_unreadable", entry, count=unreadable, tensor=first.name)
+
+    def _report_transforms(self) -> None:
+        if self._unopened:
+            item = self._unopened[0]
+            self._probe.report(
+                "dcp.zstd_missing", item.place.entry, count=len(self._unopened), tensor=item.name
+            )
+        if self._unknown:
+            item, words = self._unknown[0]
+            self._probe.report(
+                "dcp.transform_unknown",
+                item.place.entry,
+                count=len(self._unknown),
+                tensor=item.name,
+                transform=words,
+            )
+
+
+def read_item(decoder: Decoder, entry: Entry, part: Reader, begin: int) -> tuple[_Content, int | None]:
+    """Return what an item says of the one tensor that it holds, and the checksum of its elements.
+
+    Raises `Fault`.
+    """
+    file = decoder.read_torch(entry, part, begin)
+    tensor = file.tree.tensor(file.tree.root)
+    if tensor is None or tensor.kind != "strided":
+        raise Fault("dcp.item_odd", found="no tensor" if tensor is None else f"a {tensor.kind} tensor")
+    fragment = decoder.fragment(file, tensor)
+    if fragment is None:
+        raise Fault("dcp.item_odd", found="a tensor without bytes")
+    record = fragment.record
+    content = _Content(
+        dtype=tensor.dtype,
+        shape=fragment.shape,
+        begin=record.begin - begin,
+        length=record.length,
+        size=record.size,
+        offset=fragment.offset,
+        strides=fragment.strides,
+        deflated=record.coding == "deflate",
+        crc_recorded=record.crc is not None,
+        big_endian=record.big_endian,
+    )
+    return content, record.crc
+
+
+def _differs(dtype: str, shape: Iterable[int], item: Wanted) -> Finding:
+    params = {
+        "tensor": item.name,
+        "found": f"{dtype}, {in_words(shape)}",
+        "expected": f"{item.dtype}, {in_words(item.shape)}",
+    }
+    return Finding("dcp.item_disagrees", dict(params))
+
+
+class _Window:
+    """A file read a little ahead, for items that follow each other."""
+
+    __slots__ = ("_at", "_data", "reader")
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._at = 0
+        self._data = b""
+
+    def pread(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes at `offset`; fewer only at the end of the file."""
+        begin = offset - self._at
+        if begin < 0 or begin + length > len(self._data):
+            self._at, self._data = offset, self.reader.pread(offset, max(length, _AHEAD))
+            begin = 0
+        return self._data[begin : begin + length]
