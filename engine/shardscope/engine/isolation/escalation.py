@@ -45,7 +45,7 @@ def runtime() -> Runtime:
     return Runtime(f"{sys.implementation.name} {sys.version}", __version__)
 
 
-def mismatch(record: Escalation, data: bytes | bytearray, here: Circumstances) -> Finding | None:
+def mismatch(record: Escalation, data: bytes, here: Circumstances) -> Finding | None:
     """Return in what a record differs from the bytes and the circumstances at hand; null where it is good for them."""
     recorded = record.circumstances
     differences = (

@@ -102,9 +102,7 @@ def _answer(record: Escalation, here: Circumstances, spent: set[str], decode: De
     return frames.framed(document)
 
 
-def _decided(
-    record: Escalation, data: bytes, here: Circumstances, spent: set[str], decode: Decode
-) -> Answer:
+def _decided(record: Escalation, data: bytes, here: Circumstances, spent: set[str], decode: Decode) -> Answer:
     if record.nonce in spent:
         return Refused(record.nonce, Finding("isolation.escalation_spent"))
     spent.add(record.nonce)
