@@ -171,10 +171,13 @@ class CrossCheck:
 
     def compare(self, entry: Entry, header: SafetensorsHeader) -> bool:
         """Compare one header with what the index says of its file; tell whether they agree."""
+        return self.compare_names(entry, header.names, header.data_end - header.data_begin)
+
+    def compare_names(self, entry: Entry, names: list[str], size: int) -> bool:
+        """Compare the names in one file, whose tensors take `size` bytes, with what the index says; tell whether they agree."""
         target = self._by_path.get(entry.path)
         weight_map = self._index.weight_map
-        names = header.names
-        self._tensor_bytes += header.data_end - header.data_begin
+        self._tensor_bytes += size
         if target is None:
             if not any(weight_map.get(name) for name in names):
                 self._probe.report("index.shard_unlisted", self._index.entry, target=entry.text)

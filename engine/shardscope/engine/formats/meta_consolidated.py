@@ -100,6 +100,12 @@ class MetaConsolidated:
         )
 
 
+def rank_of(name: str) -> int | None:
+    """Return the rank that a file name tells; null where it is of another form."""
+    match = _FILE.fullmatch(name)
+    return int(match[1]) if match is not None else None
+
+
 def _checklist(probe: Probe, folder: Folder) -> set[int]:
     """Return the ranks that the checklist lists; report files that it lists and that are not here."""
     entry = folder.files.get(_CHECKLIST)

@@ -112,6 +112,12 @@ class VllmShardedState:
         )
 
 
+def rank_of(name: str) -> int | None:
+    """Return the rank that a file name tells; null where it is of another form."""
+    match = _FILE.fullmatch(name)
+    return int(match["rank"]) if match is not None else None
+
+
 def _grid(parts: Sequence[_Part]) -> RankGrid:
     return rank_grid({(part.rank,) for part in parts})
 

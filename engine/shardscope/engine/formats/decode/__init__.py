@@ -43,5 +43,9 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import dcp
 
             return dcp.decode
+        case "megatron_legacy":
+            from shardscope.engine.formats.decode import megatron_legacy
+
+            return megatron_legacy.decode
         case _:
             return None

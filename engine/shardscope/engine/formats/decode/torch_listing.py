@@ -12,7 +12,6 @@ from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decoder import Decoder, TorchFile
 from shardscope.engine.model.blocker import Param
 from shardscope.engine.model.catalogue import Component, Fragment, LogicalTensor, Role
-from shardscope.engine.model.pickled import PickledTensor
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import display_name
 from shardscope.engine.parse.strides import repeats
@@ -31,7 +30,6 @@ class _Found(Struct, frozen=True):
     """One tensor and where it is, or why it is nowhere."""
 
     leaf: Leaf
-    node: PickledTensor
     fragment: Fragment | None
     note: str | None
 
@@ -75,8 +73,8 @@ def list_file(decoder: Decoder, file: TorchFile, *, component: Component | None 
         _tensor(item, component or components.of(item.leaf.top), sharing, place)
         for place, item in enumerate(found)
     ]
-    for leaf in walked.distributed:
-        trouble.add("torch.distributed_part", leaf.name)
+    for name in walked.distributed:
+        trouble.add("torch.distributed_part", name)
     trouble.report(decoder, file)
     _report_walk(decoder, file, walked)
     _report_sharing(decoder, file, tensors, sharing)
@@ -85,27 +83,26 @@ def list_file(decoder: Decoder, file: TorchFile, *, component: Component | None 
 
 def _find(decoder: Decoder, file: TorchFile, leaf: Leaf, trouble: _Trouble) -> _Found:
     """Return where a tensor is, and why it cannot be written out as it is."""
-    node = file.tree.nodes[leaf.number]
-    assert isinstance(node, PickledTensor)
+    node = leaf.tensor
     if node.kind == "meta":
         trouble.add("torch.tensor_meta", leaf.name)
-        return _Found(leaf, node, None, "a meta tensor: it has no data")
+        return _Found(leaf, None, "a meta tensor: it has no data")
     if node.kind != "strided":
         trouble.add("torch.tensor_kind", leaf.name, kind=node.kind)
         fragment = decoder.fragment(file, node) if node.kind == "quantized" else None
-        return _Found(leaf, node, fragment, _KINDS[node.kind])
+        return _Found(leaf, fragment, _KINDS[node.kind])
     fragment = decoder.fragment(file, node)
     if fragment is None:
         trouble.add("torch.tensor_lost", leaf.name)
-        return _Found(leaf, node, None, "its bytes cannot be read")
+        return _Found(leaf, None, "its bytes cannot be read")
     if node.dtype not in DTYPES:
         trouble.add("torch.tensor_dtype", leaf.name, dtype=node.dtype)
-        return _Found(leaf, node, fragment, "safetensors does not have its type")
-    return _Found(leaf, node, fragment, None)
+        return _Found(leaf, fragment, "safetensors does not have its type")
+    return _Found(leaf, fragment, None)
 
 
 def _view(found: _Found) -> View | None:
-    return None if found.fragment is None else View(found.leaf.name, found.node.dtype, found.fragment)
+    return None if found.fragment is None else View(found.leaf.name, found.leaf.tensor.dtype, found.fragment)
 
 
 def _tensor(found: _Found, component: Component, sharing: Shared, place: int) -> LogicalTensor:
@@ -113,21 +110,22 @@ def _tensor(found: _Found, component: Component, sharing: Shared, place: int) ->
     other = sharing.overlaps.get(place)
     if note is None and other is not None:
         note = f"shares bytes with {display_name(other, 120)}"
-    elif note is None and repeats(found.node.shape, found.node.strides):
+    elif note is None and repeats(found.leaf.tensor.shape, found.leaf.tensor.strides):
         note = "stored once and repeated by a stride of 0"
     return whole(
         found.leaf.name,
-        found.node.dtype,
-        tuple(found.node.shape),
+        found.leaf.tensor.dtype,
+        tuple(found.leaf.tensor.shape),
         found.fragment,
         component=component,
-        role=_role(found.leaf, found.node, component),
+        role=_role(found.leaf, component),
         alias_of=sharing.alias_of.get(place),
         note=note,
     )
 
 
-def _role(leaf: Leaf, node: PickledTensor, component: Component) -> Role:
+def _role(leaf: Leaf, component: Component) -> Role:
+    node = leaf.tensor
     if component == "optimizer":
         return "state"
     if component == "other":

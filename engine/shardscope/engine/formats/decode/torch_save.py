@@ -33,8 +33,11 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     return settled(decoder, claim, facts, list_files(decoder, facts.opaque))
 
 
-def list_files(decoder: Decoder, files: Sequence[Entry]) -> list[Listing]:
-    """Decode files and add their tensors to the catalogue; those that cannot be read are reported and left out."""
+def list_files(decoder: Decoder, files: Sequence[Entry], note: str | None = None) -> list[Listing]:
+    """Decode files and add their tensors to the catalogue; those that cannot be read are reported and left out.
+
+    `note` is what all tensors are noted for that nothing else is to be said of.
+    """
     listings = []
     for done, entry in enumerate(files):
         decoder.probe.checkpoint("decode", done, len(files), entry)
@@ -43,7 +46,7 @@ def list_files(decoder: Decoder, files: Sequence[Entry]) -> list[Listing]:
             continue
         listing = list_file(decoder, file)
         for tensor in listing.tensors:
-            decoder.add(tensor)
+            decoder.add(tensor if note is None or tensor.note else replace(tensor, note=note))
         listings.append(listing)
     return listings
 

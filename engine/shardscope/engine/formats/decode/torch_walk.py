@@ -24,13 +24,13 @@ ROOT: Final = "tensor"
 """The name of a tensor that is all of its file."""
 
 
-class Leaf(Struct, frozen=True, gc=False):
-    """A tensor, or a part of a distributed one, under one of its names."""
+class Leaf(Struct, frozen=True):
+    """A tensor under one of its names."""
 
     name: str
     top: str | None
     """The key at the top; null where the file is no mapping."""
-    number: Number
+    tensor: PickledTensor
     role: Role | None
     """As the module that holds it says."""
 
@@ -39,7 +39,8 @@ class Walked(Struct):
     """What the walk met."""
 
     tensors: list[Leaf]
-    distributed: list[Leaf]
+    distributed: list[str]
+    """Names of what one rank saved of distributed tensors."""
     top: dict[str, bool]
     """The keys at the top, each with whether its value holds others."""
     odd: list[str]
@@ -73,11 +74,11 @@ def walk(tree: Tree, root: Number) -> Walked:
         name, top, number, role = frame
         node = tree.nodes[number]
         if isinstance(node, PickledTensor):
-            found.tensors.append(Leaf(name or ROOT, top, number, role))
+            found.tensors.append(Leaf(name or ROOT, top, node, role))
             continue
         if not holds(node):
             if isinstance(node, Record) and node.kind in _DISTRIBUTED:
-                found.distributed.append(Leaf(name or ROOT, top, number, role))
+                found.distributed.append(name or ROOT)
             continue
         if number in inside or (found.bounded is not None and number in seen):
             continue
@@ -86,7 +87,7 @@ def walk(tree: Tree, root: Number) -> Walked:
         opened += 1
         if opened > budget and found.bounded is None:
             found.bounded = opened
-        below = list(_below(tree, name, number, node, role, found))
+        below = list(_below(tree, name, node, role, found))
         if number == root and isinstance(node, Pairs | Record):
             found.top = {key: holds(tree.nodes[child]) for _, key, child, _ in below}
             tops = [(path, key, child, part) for path, key, child, part in below]
@@ -103,7 +104,7 @@ def holds(node: Node) -> bool:
         return True
     if isinstance(node, Record):
         return node.kind == "Namespace"
-    return isinstance(node, Named) and node.state is not None
+    return isinstance(node, Named) and (node.state is not None or node.items is not None)
 
 
 _Below = tuple[str, str, Number, Role | None]
@@ -111,7 +112,7 @@ _Below = tuple[str, str, Number, Role | None]
 
 
 def _below(
-    tree: Tree, name: str, number: Number, node: Node, role: Role | None, found: Walked
+    tree: Tree, name: str, node: Node, role: Role | None, found: Walked
 ) -> Iterator[_Below]:
     prefix = f"{name}." if name else ""
     match node:
@@ -164,8 +165,10 @@ def _odd(tree: Tree, key: Number) -> str:
 
 
 def _attributes(tree: Tree, prefix: str, node: Named, found: Walked) -> Iterator[_Below]:
-    """Yield what an object of a foreign class holds: of a module what its state_dict() lists, of others every attribute."""
+    """Yield what an object of a foreign class holds: items, of a module what its state_dict() lists, of others every attribute."""
     state = node.state
+    for key, child in tree.entries(node.items):
+        yield f"{prefix}{key}", str(key), child, None
     if tree.has(state, "_parameters") and tree.has(state, "_modules"):
         found.modules.append(f"{node.module}.{node.name}")
         passing = {tree.text(item) for item in tree.items(state, "_non_persistent_buffers_set")}

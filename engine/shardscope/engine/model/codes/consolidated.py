@@ -19,6 +19,28 @@ TABLE: Final = (
         _USE,
     ),
     Code(
+        "consolidated.cut_inferred",
+        Severity.WARNING,
+        Stage.DECODE,
+        "How {count:count tensor} of this model were cut is inferred, from the shapes of the ranks and params.json.",
+        "Compare with the model code of the release where it matters: shapes prove the axis, and not the order of ranks.",
+        "params.json and the model code give the whole shape of each tensor; the shape that every rank holds leaves one axis along "
+        "which equal parts come to it, or is the whole. That rank 0 holds the first part is the convention of all known releases. "
+        "The rows of query and key projections stay in the order of the release.",
+        (Blocks.LOAD,),
+    ),
+    Code(
+        "consolidated.cut_unproven",
+        Severity.ERROR,
+        Stage.DECODE,
+        "How {count:count tensor}, such as {tensor:name}, were cut cannot be told from params.json and the shapes of the ranks; "
+        "they are listed rank by rank.",
+        "Give a mapping that says along which axis each was cut, or complete params.json and the files of all ranks.",
+        "Cuts along rows and along columns need facts of the model: the width of the model and of its layers, the number of heads, "
+        "the vocabulary. What is not declared, and tensors that the model code of these releases does not have, are not guessed.",
+        _USE,
+    ),
+    Code(
         "consolidated.rank_missing",
         Severity.ERROR,
         Stage.DESCRIBE,
