@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
+    from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
+    from shardscope.engine.decoding import Decoding
     from shardscope.engine.geometry.check import check
     from shardscope.engine.geometry.compare import first_difference
     from shardscope.engine.geometry.compose import compose, invert
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Applied",
+    "Decoding",
     "Inspection",
     "Planner",
+    "Prepared",
     "Preview",
     "ShardMaps",
     "assemble_files",
@@ -45,9 +49,12 @@ __all__ = [
     "invert",
     "lower",
     "picture",
+    "prepare",
     "preview",
     "read_capability",
     "read_deepspeed",
+    "read_plan",
+    "read_renames",
     "read_shapes",
     "read_shard_map",
     "reshard_files",
@@ -97,6 +104,14 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import applying
 
             return getattr(applying, name)
+        case "Decoding":
+            from shardscope.engine.decoding import Decoding
+
+            return Decoding
+        case "Prepared" | "prepare" | "read_plan" | "read_renames":
+            from shardscope.engine import converting
+
+            return getattr(converting, name)
         case "Planner":
             from shardscope.engine.geometry.planning import Planner
 

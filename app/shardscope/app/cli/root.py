@@ -16,6 +16,7 @@ COMMANDS = (
     "explore",
     "inspect",
     "tensors",
+    "plan",
     "explain",
     "map",
     "matrix",
@@ -43,6 +44,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.inspect import inspect as command
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
+            case "plan":
+                from shardscope.app.cli.plan import plan as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":

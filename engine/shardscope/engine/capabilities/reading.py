@@ -1,12 +1,12 @@
 """Documents from outside, read without following a link, within bounds, and strictly by the schema that they name."""
 
 import os
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from shardscope.engine.capabilities.checks import capability_findings
-from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.documents import DOCUMENTS
@@ -14,6 +14,8 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.text import path_text
 from shardscope.engine.parse.json import parse_json, require_object
 from shardscope.engine.source.source import Source
+
+T = TypeVar("T", bound=Struct)
 
 
 def read_bytes(path: str | os.PathLike[str], limits: Limits) -> bytes:
@@ -50,20 +52,29 @@ def read_document(data: bytes, limits: Limits) -> tuple[str, Struct]:
         raise Fault("document.invalid", schema=name, problem=str(error)) from None
 
 
-def read_capability(path: str | os.PathLike[str], limits: Limits | None = None) -> Capability:
-    """Return the capability that the file at `path` describes.
+def read_as(path: str | os.PathLike[str], kind: type[T], limits: Limits | None = None) -> T:
+    """Return the file at `path` as the document that `kind` is.
 
-    Raises `Fault`: what `read_bytes` and `read_document` raise, `document.schema_other`, `capability.format_unknown`,
-    `capability.revision_missing`.
+    Raises `Fault`: what `read_bytes` and `read_document` raise, `document.schema_other`; each names the file.
     """
     limits = limits or Limits()
     shown = path_text(os.fsencode(path))
     try:
         name, document = read_document(read_bytes(path, limits), limits)
-        if not isinstance(document, Capability):
-            raise Fault("document.schema_other", found=name, wanted=schemas.CAPABILITY)
-        for finding in capability_findings(document):
-            raise Fault(finding.code, **finding.params)
+        if not isinstance(document, kind):
+            wanted = next(schema for schema, struct in DOCUMENTS.items() if struct is kind)
+            raise Fault("document.schema_other", found=name, wanted=wanted)
     except Fault as fault:
         raise Fault(fault.finding.code, **{"file": shown, **fault.finding.params}) from None
+    return document
+
+
+def read_capability(path: str | os.PathLike[str], limits: Limits | None = None) -> Capability:
+    """Return the capability that the file at `path` describes.
+
+    Raises `Fault`: what `read_as` raises, `capability.format_unknown`, `capability.revision_missing`.
+    """
+    document = read_as(path, Capability, limits)
+    for finding in capability_findings(document):
+        raise Fault(finding.code, **{"file": path_text(os.fsencode(path)), **finding.params})
     return document

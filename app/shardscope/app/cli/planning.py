@@ -1,0 +1,215 @@
+"""The options that plan, convert and their like share, and what they come to."""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from shardscope.app.cli.limit import UNITS
+from shardscope.app.cli.output import is_terminal
+from shardscope.app.cli.session import Session
+
+if TYPE_CHECKING:
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.escalation import Operation
+    from shardscope.engine.model.limits import Limits
+    from shardscope.engine.model.plan import PlanOptions, RenameRule
+    from shardscope.engine.model.progress import OnProgress
+
+F = TypeVar("F", bound=Callable[..., object])
+
+DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+CASTS = {"keep": "keep", "bf16": "BF16", "f16": "F16", "f32": "F32"}
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, which may carry a unit: `5GB` (decimal), `512MiB` (binary)."""
+
+    name = "size"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
+        """Return what help shows in place of the value."""
+        return "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]i?B)?", str(value).strip(), re.IGNORECASE)
+        unit = "" if found is None else (found[2] or "").upper()
+        count = 0 if found is None else int(found[1]) * {**UNITS, **DECIMAL}[unit]
+        if count < 1:
+            self.fail("give a number of bytes of 1 or more, such as 512MiB or 5GB.", param, ctx)
+        return count
+
+
+def choosing(command: F) -> F:
+    """Add the options that say what is written, and how."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option(
+        "--decode",
+        is_flag=True,
+        help="Read pickles as data in a contained worker, for this run. Nothing is executed; see docs/decoding.md.",
+    ),
+    click.option(
+        "--component",
+        type=click.Choice(["model", "optimizer", "other", "all"]),
+        default="model",
+        show_default=True,
+        help="Which tensors are written.",
+    ),
+    click.option(
+        "--include",
+        metavar="GLOB",
+        multiple=True,
+        help="Only names of the source that match; may be repeated.",
+    ),
+    click.option("--exclude", metavar="GLOB", multiple=True, help="Not names that match; may be repeated."),
+    click.option(
+        "--rename",
+        metavar="FILE",
+        type=click.Path(),
+        help="Ordered rules of renaming, see `shardscope schema renames`.",
+    ),
+    click.option(
+        "--mapping",
+        metavar="NAME|FILE",
+        help="A mapping table that makes a model's own names of a producer's.",
+    ),
+    click.option(
+        "--dtype",
+        type=click.Choice(list(CASTS)),
+        default="keep",
+        show_default=True,
+        help="Cast floats, round to nearest even. Integers, booleans and floats of eight bits and less stay.",
+    ),
+    click.option("--vocab-size", type=click.IntRange(1), help="Rows of the vocabulary without its padding."),
+    click.option(
+        "--ties",
+        type=click.Choice(["once", "both"]),
+        default="once",
+        show_default=True,
+        help="Tied tensors: under one name, or under each.",
+    ),
+    click.option(
+        "--max-shard-size",
+        type=Size(),
+        default="5GB",
+        show_default=True,
+        help="Bytes of tensors in one file.",
+    ),
+    click.option(
+        "--memory",
+        type=Size(),
+        default="256MiB",
+        show_default=True,
+        help="Bytes of buffers, all workers together.",
+    ),
+    click.option(
+        "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Threads that copy."
+    ),
+    click.option(
+        "--digest",
+        type=click.Choice(["sha256", "none"]),
+        default="sha256",
+        show_default=True,
+        help="Of the output files.",
+    ),
+    click.option(
+        "--verify",
+        type=click.Choice(["full", "sample", "headers"]),
+        default="sample",
+        show_default=True,
+        help="How much of the staged output is compared with the source before it is promoted.",
+    ),
+    click.option(
+        "--crc/--no-crc", default=True, show_default=True, help="Check the checksums that zip records carry."
+    ),
+    click.option(
+        "--config",
+        metavar="DIR",
+        type=click.Path(),
+        help="Carry configuration and tokenizer from here, not from beside the source.",
+    ),
+    click.option(
+        "--carry/--no-carry",
+        default=True,
+        show_default=True,
+        help="Copy configuration and tokenizer files along.",
+    ),
+)
+
+
+def options_of(given: dict[str, Any]) -> "PlanOptions":
+    """Return what the options come to. Takes what is its own out of `given`."""
+    from shardscope.engine.model.plan import PlanOptions
+
+    return PlanOptions(
+        component=given.pop("component"),
+        include=given.pop("include"),
+        exclude=given.pop("exclude"),
+        renames=_rules(given.pop("rename")),
+        dtype=CASTS[given.pop("dtype")],  # type: ignore[arg-type]  # its values are those of Cast
+        max_shard_bytes=given.pop("max_shard_size"),
+        ties=given.pop("ties"),
+        vocab_size=given.pop("vocab_size"),
+        mapping=given.pop("mapping"),
+        carry=given.pop("carry"),
+        memory_bytes=given.pop("memory"),
+        workers=given.pop("workers"),
+        digest=given.pop("digest"),
+        verify=given.pop("verify"),
+        check_crc=given.pop("crc"),
+    )
+
+
+def _rules(file: str | None) -> "tuple[RenameRule, ...]":
+    if file is None:
+        return ()
+    from shardscope.engine import read_renames
+
+    return read_renames(file)
+
+
+def bounds_of(limits: Sequence[tuple[str, int]]) -> "Limits":
+    """Return the bounds on reading that `--limit` sets, decoding's apart."""
+    from shardscope.engine.model.limits import Limits, limit_names, with_overrides
+
+    return with_overrides(Limits(), {name: value for name, value in limits if name in limit_names()})
+
+
+def decoding_of(
+    operation: "Operation", limits: Sequence[tuple[str, int]], *, decode: bool
+) -> "Decoding | None":
+    """Return the wish to decode that `--decode` is; null without it."""
+    if not decode:
+        return None
+    from msgspec import convert
+
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.escalation import Intent
+    from shardscope.engine.model.limits import DecodeLimits, decode_limit_names
+
+    bounds = convert({name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits)
+    return Decoding(Intent(operation, "command line"), "all", bounds)
+
+
+def watching(
+    session: Session, progress: bool | None, *, machine: bool
+) -> "AbstractContextManager[OnProgress | None]":
+    """Return what shows progress on standard error, if anything should."""
+    person = is_terminal(sys.stderr)
+    wanted = (person and not machine and not session.quiet) if progress is None else progress
+    if not wanted:
+        return nullcontext()
+    from shardscope.app.cli.progress import watch
+
+    return watch(session, person=person)

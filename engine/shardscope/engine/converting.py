@@ -1,0 +1,213 @@
+"""Conversion from one end to the other: inspect, plan, admit, stage, verify, promote.
+
+Nothing starts that was not planned and admitted, and nothing half-done is ever visible: outputs are staged beside their target
+and appear by one rename.
+"""
+
+import hashlib
+import os
+import resource
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.capabilities.reading import read_as
+from shardscope.engine.convert.admission import Machine, admit
+from shardscope.engine.convert.planning import plan as make_plan
+from shardscope.engine.decoding import Decoding, bytes_of
+from shardscope.engine.formats.roles import role_of
+from shardscope.engine.host import probe as probe_host
+from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Catalogue
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.manifest import RenamesDocument
+from shardscope.engine.model.plan import (
+    Admission,
+    CarriedFile,
+    LeftOut,
+    Plan,
+    PlanOptions,
+    PlanSource,
+    RenameRule,
+)
+from shardscope.engine.model.progress import OnProgress
+from shardscope.engine.model.source import Entry, Inventory
+from shardscope.engine.model.state import Presence
+from shardscope.engine.model.text import counted
+from shardscope.engine.version import __version__
+
+TOOL: Final = f"shardscope {__version__}"
+CARRIED_ROLES: Final = frozenset({"config", "tokenizer"})
+"""Files that come along: read by loaders as data. Code never does."""
+CARRIED_DOCUMENTS: Final = frozenset({"LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "USE_POLICY.md"})
+CARRIED_BYTES: Final = 256 << 20
+"""Of one carried file: a vocabulary is large, weights are larger."""
+CARRIED_FOLDERS: Final = (b"", b"huggingface", b"hf_weights", b"context")
+"""Where configuration stands, relative to the checkpoint."""
+
+
+class Prepared(Struct, frozen=True):
+    """A plan with what it was made from."""
+
+    inspection: Inspection
+    catalogue: Catalogue
+    plan: Plan
+
+
+def prepare(
+    path: str | os.PathLike[str],
+    options: PlanOptions,
+    *,
+    decoding: Decoding | None = None,
+    config: str | None = None,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Prepared:
+    """Return the plan for the checkpoint at `path`. Nothing is written.
+
+    `decoding` allows pickles to be read as data, for this call. `config` names a folder with configuration and tokenizer to carry
+    along instead of those beside the source.
+
+    Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.opaque`; `Cancelled`.
+    """
+    found = inspect(
+        path,
+        limits=limits,
+        digest="none",
+        hf_cache=hf_cache,
+        decoding=decoding,
+        with_catalogue=True,
+        cancel=cancel,
+        progress=progress,
+    )
+    catalogue = found.catalogue or Catalogue(())
+    opaque = found.descriptor.trust.opaque_files
+    if not catalogue.tensors and opaque and decoding is None:
+        raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
+    plan = make_plan(
+        tool=TOOL,
+        source=source_of(found, decoded=decoding is not None),
+        catalogue=catalogue,
+        options=options,
+        carried=carried_files(found.inventory) if options.carry and config is None else (),
+        absent=absent_state(found),
+        blockers=found.descriptor.blockers,
+        size_of=bytes_of,
+        buffers=lambda chosen: options.memory_bytes if chosen else 0,
+    )
+    return Prepared(found, catalogue, plan)
+
+
+def read_renames(path: str | os.PathLike[str]) -> tuple[RenameRule, ...]:
+    """Return the ordered rules of a file (`shardscope.renames/1`). Raises `Fault`: those of `capabilities.reading.read_as`."""
+    return read_as(path, RenamesDocument).rules
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Return the plan of a file (`shardscope.plan/1`). Raises `Fault`: those of `capabilities.reading.read_as`."""
+    return read_as(path, Plan)
+
+
+def source_of(found: Inspection, *, decoded: bool) -> PlanSource:
+    """Return what a plan is bound to."""
+    files = found.inventory.files
+    return PlanSource(
+        format=found.descriptor.classification.format,
+        identity=identity_of(found.inventory),
+        files=len(files),
+        bytes=sum(entry.size for entry in files),
+        decoded=decoded,
+    )
+
+
+def identity_of(inventory: Inventory) -> str:
+    """Return the SHA-256 over path, size, inode and times of every file: it changes with any of them."""
+    digest = hashlib.sha256()
+    for entry in inventory.files:
+        same = entry.identity
+        fields = (same.size, same.inode, same.mtime_ns, same.ctime_ns)
+        digest.update(entry.path + b"\0" + " ".join(map(str, fields)).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def carried_files(inventory: Inventory) -> tuple[CarriedFile, ...]:
+    """Return configuration, tokenizer and licences that stand beside the weights; the first of a name counts."""
+    found: dict[str, CarriedFile] = {}
+    for folder in CARRIED_FOLDERS:
+        for entry in inventory.by_folder.get(folder, ()):
+            if carries(entry) and entry.name not in found:
+                found[entry.name] = CarriedFile(entry.name, entry.text, entry.size)
+    return tuple(found.values())
+
+
+def carries(entry: Entry) -> bool:
+    """Tell whether a file comes along: a plain name, a role of configuration or a licence, and no more bytes than such files have."""
+    if entry.size > CARRIED_BYTES or not entry.name.isascii() or not entry.name.isprintable():
+        return False
+    return role_of(entry.name) in CARRIED_ROLES or entry.name in CARRIED_DOCUMENTS
+
+
+def absent_state(found: Inspection) -> tuple[LeftOut, ...]:
+    """Return the parts of a training state that the source has in files of their own: none of them is in an output."""
+    scope = found.descriptor.state_scope
+    left = []
+    for name in ("optimizer", "scheduler", "rng", "scaler", "progress", "data_position"):
+        part = getattr(scope, name)
+        if part.presence in (Presence.PRESENT, Presence.OPAQUE):
+            files = counted(len(part.files), "file") if part.files else "part of the save"
+            left.append(LeftOut(name.replace("_", " "), 0, None, f"{files}: no weights, and no exact resume"))
+    return tuple(left)
+
+
+def admission_of(plan: Plan, machine: Machine) -> Admission:
+    """Return whether a plan may start on a machine."""
+    return admit(plan, machine, open_files=len(plan.files) + plan.options.workers + 32)
+
+
+def admitted_here(plan: Plan, target: str | None) -> Plan:
+    """Return a plan with its admission on this machine; without a target the current folder's file system counts."""
+    return replace(plan, admission=admission_of(plan, machine_for(target or ".")))
+
+
+def machine_for(target: str) -> Machine:
+    """Return what this machine has to give for a target."""
+    place = nearest(target)
+    host = probe_host(place)
+    system = os.statvfs(place)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Machine(
+        target_free=host.disk_free,
+        quota_free=None,
+        inodes_free=system.f_favail if system.f_files else None,
+        counts_inodes=bool(system.f_files),
+        ram_available=host.ram_available,
+        cgroup_limit=host.cgroup_limit,
+        cgroup_used=host.cgroup_used,
+        open_files=soft,
+    )
+
+
+def nearest(path: str) -> str:
+    """Return the nearest folder above a path that exists."""
+    place = os.path.abspath(path)
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    return place
+
+
+def sources_of(plan: Plan, catalogue: Catalogue) -> Sequence[str]:
+    """Return the files that a plan reads."""
+    wanted = {tensor.source for file in plan.files for tensor in file.tensors}
+    files = (
+        fragment.record.file
+        for tensor in catalogue.tensors
+        if tensor.name in wanted
+        for fragment in (*tensor.fragments, *tensor.replicas)
+    )
+    return tuple(dict.fromkeys(files))
