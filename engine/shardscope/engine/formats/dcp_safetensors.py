@@ -109,7 +109,7 @@ class TorchDcpSafetensors:
         reading = read_fragments(probe, [item.entry for item in named])
         config = model_config.describe(probe, folder)
         tensors = reading.tensors
-        declared = _declared(probe, folder)
+        declared = declared_shapes(probe, folder)
         tensors.check(probe, shards=len(shards), declared=declared)
         clean = not any(item.severity is Severity.ERROR for item in probe.blockers[before:])
         evidence = [*reading.evidence, *tensors.evidence, *config.evidence]
@@ -180,7 +180,7 @@ def _check_numbers(probe: Probe, claim: Claim, named: Sequence[Numbered]) -> lis
     return shards
 
 
-def _declared(probe: Probe, folder: Folder) -> dict[str, Declaration]:
+def declared_shapes(probe: Probe, folder: Folder) -> dict[str, Declaration]:
     """Return the shapes of whole tensors that something beside the fragments declares.
 
     Consolidated files hold the tensors whole: beside the fragments, or beside their folder `sharded`. Otherwise a

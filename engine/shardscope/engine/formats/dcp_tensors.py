@@ -6,7 +6,7 @@ trace. So a size is proven by a declaration, or, for an even cut, by another ten
 one more shard; all others are called unproven.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 from msgspec import Struct
@@ -52,6 +52,16 @@ class Extent(Struct, frozen=True):
     def proven(self) -> bool:
         """A declaration says so, or there is no end that could be missing (a scalar)."""
         return self.source is not None or not self.shape
+
+
+class Whole(Struct, frozen=True):
+    """One tensor with its fragments, as far as they belong together."""
+
+    name: str
+    dtypes: tuple[str, ...]
+    """More than one where fragments do not agree."""
+    shape: Shape
+    fragments: tuple[Fragment, ...]
 
 
 class _Tensor:
@@ -119,6 +129,16 @@ class Tensors:
             says = f"the fragments of {len(whole):,} of {len(whole):,} tensors fill them exactly, none twice"
             self.evidence.append(Evidence(EvidenceKind.HEADER, self._files[0].text, says, Basis.DERIVED))
         self._report_extents(probe, sound, extents, whole, shards)
+
+    def wholes(self, declared: Mapping[str, Declaration]) -> Iterator[Whole]:
+        """Yield the tensors whose fragments have the same axes, each of the shape that is declared or that they reach."""
+        for name, tensor in self._tensors.items():
+            if len({len(item.offset) for item in tensor.fragments}) > 1:
+                continue
+            seen = reach(tensor.fragments)
+            said = self._declaration(name, tensor, declared.get(name))
+            shape = seen if said is None or not _applies(said, seen) else tuple(map(max, seen, said.shape))
+            yield Whole(name, tuple(sorted(tensor.dtypes)), shape, tuple(tensor.fragments))
 
     def twins(self, declared: Mapping[str, Declaration]) -> bool:
         """Tell whether every tensor is also declared whole by other files."""

@@ -31,6 +31,10 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import meta_consolidated
 
             return meta_consolidated.decode
+        case "torch_dcp_safetensors":
+            from shardscope.engine.formats.decode import dcp_safetensors
+
+            return dcp_safetensors.decode
         case "vllm_sharded_state":
             from shardscope.engine.formats.decode import vllm_sharded_state
 

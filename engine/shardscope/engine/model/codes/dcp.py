@@ -272,6 +272,16 @@ _SHARDING: Final = (
         _USE,
     ),
     Code(
+        "dcp.consolidated_beside",
+        Severity.INFO,
+        Stage.DECODE,
+        "{count:count tensor} stand here in fragments and, beside them, in consolidated files; the fragments are listed.",
+        "Nothing to do; compare the two where it matters which one is right.",
+        "The fragments are what the ranks saved. The consolidated files were made from them afterwards, by code that has lost scalars "
+        "and holes without a word.",
+        (),
+    ),
+    Code(
         "dcp.index_beside",
         Severity.WARNING,
         Stage.DESCRIBE,
