@@ -110,7 +110,7 @@ def _record(node: Record, nodes: int, _: int) -> None:
 
 
 def _named(node: Named, nodes: int, _: int) -> None:
-    _maybe_within((node.state,), nodes)
+    _maybe_within((node.state, node.items), nodes)
 
 
 def _long(node: Long, _: int, __: int) -> None:
@@ -138,6 +138,10 @@ def _chunks(node: DcpChunks, nodes: int, _: int) -> None:
     if node.file and (min(node.file) < -1 or max(node.file) >= len(node.files)):
         _broken("a chunk lies in a file that is not named")
     _within(node.transforms, len(node.transform_lists))
+    if node.writer:
+        _as_long(node.writer, node.offsets)
+        if min(node.writer) < -1 or max(node.writer) >= (node.writers or 0):
+            _broken("a chunk was written by a rank that is not counted")
     _maybe_within(node.properties, nodes)
     _maybe_within((node.planner, node.storage_meta, *node.extra.values()), nodes)
 
