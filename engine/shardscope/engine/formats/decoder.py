@@ -30,6 +30,7 @@ from shardscope.engine.parse.part import Part
 from shardscope.engine.parse.pickled.tree import Tree
 from shardscope.engine.parse.sniff import sniff
 from shardscope.engine.parse.strides import addresses, is_row_major, reach
+from shardscope.engine.parse.tar import read_members
 from shardscope.engine.parse.zip import DEFLATED, ENCRYPTED, STORED
 
 ReadPickles: TypeAlias = Callable[[bytes, int], Pickled]
@@ -38,6 +39,8 @@ ReadPickles: TypeAlias = Callable[[bytes, int], Pickled]
 _FIRST_WINDOW: Final = 1 << 20
 _WINDOW_GROWTH: Final = 8
 _MOST_INTEGERS: Final = 1 << 20
+_OLDEST: Final = frozenset({"sys_info", "pickle", "storages", "tensors"})
+_MOST_MEMBERS: Final = 64
 
 
 class TorchFile(Struct, frozen=True):
@@ -130,7 +133,7 @@ class Decoder:
                 return self._zip(entry, part, begin)
             case Nature.TORCH_LEGACY:
                 return self._stream(entry, part, begin)
-            case Nature.TAR:
+            case Nature.TAR if _is_oldest(part):
                 raise Fault("torch.tar_form")
             case Nature.PICKLE:
                 tree = self._decoded(entry, begin, self._bytes(part, 0, part.size))
@@ -235,7 +238,7 @@ class Decoder:
         if len(data) != entry.size:
             raise Fault("zip.size_lie", entry=entry.name, size=entry.size, stored=len(data))
         if recorded and zlib.crc32(data) != entry.crc:
-            raise Fault("torch.record_crc", record=entry.name)
+            raise Fault("torch.record_crc", count=1, record=entry.name)
         return data
 
     def _stream(self, entry: Entry, part: Reader, begin: int) -> TorchFile:
@@ -254,6 +257,15 @@ class Decoder:
                 window = min(window * _WINDOW_GROWTH, self.limits.pickle_bytes)
         records = _records(entry, begin, torch_storages.in_stream(part, tree.pickled))
         return TorchFile(entry, tree, records, "stream", pickle=torch_storages.LEGACY_OBJECT)
+
+
+def _is_oldest(reader: Reader) -> bool:
+    """Tell whether a tar has the members of the oldest form of torch.save."""
+    try:
+        names = {member.name.removeprefix("./") for member in read_members(reader, _MOST_MEMBERS)}
+    except Fault:
+        return False
+    return names >= _OLDEST
 
 
 def _records(

@@ -31,6 +31,10 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import meta_consolidated
 
             return meta_consolidated.decode
+        case "nemo":
+            from shardscope.engine.formats.decode import nemo
+
+            return nemo.decode
         case "torch_dcp_safetensors":
             from shardscope.engine.formats.decode import dcp_safetensors
 
@@ -51,5 +55,13 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import megatron_legacy
 
             return megatron_legacy.decode
+        case "deepspeed_zero":
+            from shardscope.engine.formats.decode import deepspeed_zero
+
+            return deepspeed_zero.decode
+        case "deepspeed_universal":
+            from shardscope.engine.formats.decode import deepspeed_universal
+
+            return deepspeed_universal.decode
         case _:
             return None

@@ -55,9 +55,10 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _error(
         "torch.record_crc",
-        "{file:path} has a record, {record:text}, whose bytes do not match their checksum.",
+        "{file:path} has {count:count record} whose bytes do not match their checksum, first that of {record:text}.",
         _REFETCH,
-        "torch.save records a CRC-32 for each record. A mismatch is damage to the file, which loaders do not look for.",
+        "torch.save records a CRC-32 for each record of its archive, the structure and every storage. A mismatch is damage to the "
+        "values: loaders do not compare them and go on without a word.",
     ),
     _error(
         "torch.pickle_unreadable",
@@ -185,5 +186,35 @@ TABLE: Final[tuple[Code, ...]] = (
         "torch.save writes whole storages: a slice of a large tensor brings all of it along. Values that were meant to be left out can "
         "still be in the file.",
         (),
+    ),
+    _error(
+        "tar.header",
+        "{file:path} is a tar that does not hold together at byte {begin:count}: {reason:word}.",
+        _REFETCH,
+        "Each member of a tar stands behind a header with its name, its size and a checksum of the header itself.",
+    ),
+    _error(
+        "tar.truncated",
+        "{file:path} ends {missing:bytes} before its last member does.",
+        _REFETCH,
+        "A copy or a download was broken off.",
+    ),
+    _error(
+        "nemo.compressed",
+        "{file:path} is compressed with gzip: its weights have no place in the file that could be read by itself.",
+        "Unpack it (tar -xzf) on a machine of your own and inspect the folder.",
+        "Older .nemo archives are compressed as a whole. Tensors are read by their place, which exists only after unpacking.",
+    ),
+    _error(
+        "nemo.inside",
+        "{file:path} holds its weights as {kind:word}, in {count:count member}, which is not read inside of an archive.",
+        "Unpack it (tar -xf) and inspect the folder.",
+        "Only one torch file with all weights is read where it stands in the archive.",
+    ),
+    _error(
+        "nemo.weights_missing",
+        "{file:path} holds no model_weights.ckpt.",
+        "Look for the archive of the model; this one holds other things, or is of another version.",
+        "A .nemo archive is a tar with model_config.yaml and the weights.",
     ),
 )
