@@ -65,7 +65,7 @@ class MegatronLegacy:
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim the rank folders of one iteration."""
-        ranks = _rank_folders(probe, folder)
+        ranks = rank_folders(probe, folder)
         if not ranks:
             return None
         files = tuple(entry for rank in ranks for entry in rank.files)
@@ -80,7 +80,7 @@ class MegatronLegacy:
 
     def describe(self, probe: Probe, claim: Claim) -> Facts:
         """Weigh the numbers in the names; look at the containers."""
-        ranks = _rank_folders(probe, probe.folder(claim.folder))
+        ranks = rank_folders(probe, probe.folder(claim.folder))
         _check(probe, claim.folder, ranks)
         found = containers(probe, claim.files)
         opaque = (*found.torch, *found.pickles)
@@ -116,7 +116,8 @@ class MegatronLegacy:
         )
 
 
-def _rank_folders(probe: Probe, folder: Folder) -> list[RankFolder]:
+def rank_folders(probe: Probe, folder: Folder) -> list[RankFolder]:
+    """Return the rank folders of an iteration, by their numbers."""
     found = []
     for name in folder.folders:
         if name.startswith("mp_rank_") and (match := _RANK.fullmatch(name)):

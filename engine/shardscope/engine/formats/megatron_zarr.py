@@ -87,7 +87,7 @@ def read_arrays(probe: Probe, keys: list[Key]) -> Arrays:
     described = [key for key in keys if key.array is not None]
     for done, key in enumerate(described):
         probe.checkpoint("arrays", done, len(described), key.array)
-        array = _read(probe, key)
+        array = read_array(probe, key)
         if array is None:
             continue
         arrays[key.name] = array
@@ -111,7 +111,8 @@ def is_optimizer(key: str) -> bool:
     return key.startswith(("optimizer.", "chained_"))
 
 
-def _read(probe: Probe, key: Key) -> ZarrArray | None:
+def read_array(probe: Probe, key: Key) -> ZarrArray | None:
+    """Return what the `.zarray` of a key declares; null where that is nothing, which is reported."""
     if key.array is None or (document := probe.json(key.array)) is None:
         return None
     array = zarr_array(document.value)
@@ -144,7 +145,7 @@ class _Tally:
             return  # its chunks stand in folders of their own, which Megatron Core never writes
         chunks: dict[Coordinate, Entry] = {}
         for entry in key.files:
-            place = _place(entry.name, array.grid)
+            place = place_of(entry.name, array.grid)
             if place is None or place in chunks:
                 self._foreign.append(entry)
             else:
@@ -193,7 +194,7 @@ class _Tally:
                 )
 
 
-def _place(name: str, grid: Coordinate) -> Coordinate | None:
+def place_of(name: str, grid: Coordinate) -> Coordinate | None:
     """Return the place in the grid that the name of a chunk tells; an array without dimensions has the chunk `0`."""
     if not _CHUNK.fullmatch(name):
         return None

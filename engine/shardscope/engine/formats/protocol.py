@@ -13,6 +13,7 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Alternative, Confidence, Evidence
+from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import StateScope
 from shardscope.engine.model.topology import Topology
@@ -47,6 +48,8 @@ class Facts(Struct, frozen=True):
     """Bytes of the model weights as full tensors; null where they cannot be known without decoding."""
     weight_reason: str | None = None
     """One clause: why `weight_bytes` is null, where it is not for opaque files."""
+    model: ModelFacts | None = None
+    """What the checkpoint declares of its model, for mapping tables; only where it was decoded."""
 
 
 class Hint(Struct, frozen=True):

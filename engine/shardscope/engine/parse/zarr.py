@@ -45,6 +45,12 @@ class ZarrArray(Struct, frozen=True):
     """C order, no compressor, no filter, chunk names with dots: as Megatron Core writes."""
     separator: str
     """Between the numbers in the name of a chunk."""
+    direct: bool
+    """The bytes of a chunk are its elements in C order: no compressor, no filter."""
+    compressor: str | None = None
+    """What the description calls it."""
+    fill: str | None = None
+    """The value of chunks that are absent, in words; null where none is given."""
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -81,14 +87,21 @@ def zarr_array(value: Any) -> ZarrArray | str:
     if separator not in (".", "/"):
         return "its dimension_separator is neither a dot nor a slash"
     name, big_endian = dtype
-    plain = (
-        value.get("order") == "C"
-        and value.get("compressor") is None
-        and not value.get("filters")
-        and separator == "."
-        and not big_endian
+    compressor = value.get("compressor")
+    direct = value.get("order") == "C" and compressor is None and not value.get("filters")
+    plain = direct and separator == "." and not big_endian
+    fill = value.get("fill_value")
+    array = ZarrArray(
+        shape,
+        chunks,
+        name,
+        big_endian,
+        plain,
+        separator,
+        direct,
+        _compressor(compressor),
+        None if fill is None else str(fill)[:64],
     )
-    array = ZarrArray(shape, chunks, name, big_endian, plain, separator)
     if max(array.bytes, array.chunk_bytes) > BYTES:
         return "its bytes do not fit in 64 bits"
     if prod(array.grid) > CHUNKS:
@@ -102,6 +115,13 @@ def _extents(value: object, least: int) -> tuple[int, ...] | None:
     if not all(isinstance(item, int) and not isinstance(item, bool) and item >= least for item in value):
         return None
     return tuple(value)
+
+
+def _compressor(value: object) -> str | None:
+    if value is None:
+        return None
+    name = value.get("id") if isinstance(value, dict) else None
+    return name[:64] if isinstance(name, str) else "one without a name"
 
 
 def _dtype(value: object) -> tuple[str, bool] | None:

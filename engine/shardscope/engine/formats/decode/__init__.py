@@ -63,5 +63,9 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import deepspeed_universal
 
             return deepspeed_universal.decode
+        case "megatron_dist":
+            from shardscope.engine.formats.decode import megatron_dist
+
+            return megatron_dist.decode
         case _:
             return None

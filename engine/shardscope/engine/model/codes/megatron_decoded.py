@@ -18,6 +18,16 @@ TABLE: Final = (
         _USE,
     ),
     Code(
+        "megatron.common_args",
+        Severity.WARNING,
+        Stage.DECODE,
+        "{file:path} holds no arguments of the run: sizes of the model and degrees of parallelism are not declared.",
+        "Keep common.pt of the same save; give the facts that a mapping table asks for when you convert.",
+        "Offsets and shapes put every tensor together without them. What its sections are (heads, a gate, padding) is in the "
+        "arguments alone.",
+        (),
+    ),
+    Code(
         "megatron.args_differ",
         Severity.ERROR,
         Stage.DECODE,
@@ -108,7 +118,7 @@ TABLE: Final = (
         Severity.INFO,
         Stage.DECODE,
         "{count:count tensor} are put together by the layout table {table:name}, chosen by what the arguments declare: "
-        "{facts:text}.",
+        "{facts:word}.",
         "Nothing is needed; look whether the facts are those of the model.",
         "Tensor-parallel slices are joined by a table of names and dimensions. Which of its rules holds (a gated feed-forward "
         "layer, an order of query, key and value) is decided by the arguments that the run saved.",
@@ -150,7 +160,7 @@ TABLE: Final = (
         "megatron.extra_state",
         Severity.INFO,
         Stage.DECODE,
-        "{count:count entry} of _extra_state were left out: bytes of Transformer Engine, not tensors of the model.",
+        "{count:count value} of _extra_state were left out: bytes of Transformer Engine, not tensors of the model.",
         "Nothing is needed, unless the run trained in FP8: its scaling factors are in them.",
         "Transformer Engine keeps its own state beside each layer, for each rank, as opaque bytes.",
         (),
