@@ -1,0 +1,332 @@
+"""The staging folder: a marked, private sibling of the target in which an output is made.
+
+    .NAME.shardscope-staging-1f0c9a3e/
+        shardscope-staging.json    what this folder is, and whose
+        journal.jsonl              finished files with size and digest
+        output/                    becomes NAME by one rename
+
+Whatever happens to the process, the target stays as it is until that rename.
+"""
+
+import errno
+import hashlib
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from types import TracebackType
+from typing import Final, Self
+
+from shardscope.engine.convert.audit import compare
+from shardscope.engine.convert.journal import Journal
+from shardscope.engine.convert.kernel import NO_SUCH_CALL, exchange
+from shardscope.engine.convert.leftovers import close_gap, recognise
+from shardscope.engine.convert.lock import Lock
+from shardscope.engine.convert.marker import write_marker
+from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, checked_parts, staging_name
+from shardscope.engine.convert.output import OutputFile, reserve
+from shardscope.engine.convert.owner import this_process
+from shardscope.engine.convert.place import Inode, Place
+from shardscope.engine.convert.refusals import reason, refused
+from shardscope.engine.convert.removal import remove_staging
+from shardscope.engine.convert.steps import At, nowhere
+from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.staging import FileRecord, Marker, State
+from shardscope.engine.model.text import exact_text, path_text
+from shardscope.engine.version import __version__
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FILES: Final = 16
+"""Finished files that stay open until they are durable: a disk error is told to those who have a file open. More are made
+durable as they come."""
+
+
+class Staging:
+    """Use it in a `with` block; `promotion.promote` makes the output appear, leaving without it removes what was staged.
+
+    `allowed` is how many bytes all files of the output may have together. With `keep` the folder stays when the block is left
+    without promotion. `sources` are never written to: a target inside one, or one inside the target, is refused.
+
+    Entering raises `Fault`: codes of `stage.*` for a target that cannot or must not be written, `source.*` for a source that
+    cannot be looked at. After leaving, `notes` say what became of the folder.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        allowed: int,
+        sources: Iterable[str | os.PathLike[str]] = (),
+        replace: bool = False,
+        allow_gap: bool = False,
+        keep: bool = False,
+        allocated: bool = True,
+        plan: str | None = None,
+        at: At = nowhere,
+    ) -> None:
+        self._target = target
+        self._sources = tuple(sources)
+        self._plan = plan
+        self._allocated = allocated
+        self.at = at
+        self.allowed = allowed
+        self.replace = replace
+        self.allow_gap = allow_gap
+        self.keep = keep
+        self.notes: list[Finding] = []
+        """What a person should hear about: an old output that was put back, a folder that was kept."""
+        self.promoted = False
+        self.discard = False
+        """Remove the old output too, once the new one is in its place."""
+        self.output_inode: int | None = None
+        self._stack = ExitStack()
+        self._turn = threading.Lock()
+        self._sizes: dict[str, int] = {}
+        self._finished: dict[str, FileRecord] = {}
+        self._undurable: deque[OutputFile] = deque()
+        self._files: list[OutputFile] = []
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.place = Place(self._target, self._sources)
+            stack.callback(self.place.close)
+            lock = Lock(self.place, self.at)
+            stack.callback(lock.release)
+            lock.acquire()
+            self.notes += close_gap(self.place, self.at)
+            self.existing: Inode | None = self.place.existing(replace=self.replace)
+            self.place.check_sources(self.existing)
+            self._make_folder(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._stack:
+            for file in self._files:
+                file.close()
+
+    @property
+    def file(self) -> str:
+        """Name of the staging folder, for sentences."""
+        return path_text(self.name)
+
+    @property
+    def records(self) -> tuple[FileRecord, ...]:
+        """The finished files, in the order of their names."""
+        with self._turn:
+            return tuple(self._finished[name] for name in sorted(self._finished))
+
+    def create(self, name: str, size: int) -> OutputFile:
+        """Return a new file of the output, its blocks reserved where the file system can.
+
+        `name` is relative, with `/` between folders. Raises `Fault`: `stage.file_name`, `stage.file_exists`,
+        `stage.over_budget`, `stage.no_space` and what else the system refuses.
+        """
+        parts = checked_parts(name)
+        with self._turn:
+            if name in self._sizes:
+                raise Fault("stage.file_exists", file=name)
+            total = sum(self._sizes.values()) + size
+            if total > self.allowed:
+                raise Fault("stage.over_budget", file=name, allowed=self.allowed, wanted=total)
+            self._sizes[name] = size
+        self.at("file.create")
+        try:
+            with self._folder_of(parts) as folder:
+                descriptor = os.open(parts[-1], _NEW, 0o666, dir_fd=folder)
+        except OSError as error:
+            raise refused(error, name, needed=size, folder=self.folder) from error
+        file = OutputFile(name, size, descriptor, self._record)
+        with self._turn:
+            self._files.append(file)
+        self.at("file.reserve")
+        try:
+            reserve(descriptor, size, allocated=self._allocated)
+        except OSError as error:
+            file.close()
+            raise refused(error, name, needed=size, folder=self.folder) from error
+        return file
+
+    def write_small(self, name: str, data: bytes) -> FileRecord:
+        """Write a whole file of the output. Raises `Fault` as `create` and writing do."""
+        with self.create(name, len(data)) as file:
+            file.write_at(0, data)
+            return file.finish(hashlib.sha256(data).hexdigest())
+
+    def open_staged(self, name: str) -> int:
+        """Return a descriptor to read a file of the output as a stranger would; the caller closes it. Raises `OSError`."""
+        parts = checked_parts(name)
+        with self._folder_of(parts, make=False) as folder:
+            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+
+    def staged_path(self) -> str:
+        """Return the path of the output as it is staged, for libraries that take no descriptor."""
+        return os.path.join("/proc/self/fd", str(self._output))
+
+    def control_bytes(self) -> int:
+        """Return the bytes of what is in the staging folder beside the output: marker and journal."""
+        sizes = 0
+        for name in (MARKER, JOURNAL):
+            try:
+                sizes += os.stat(name, dir_fd=self.folder, follow_symlinks=False).st_size
+            except FileNotFoundError:
+                continue
+        return sizes
+
+    def audit(self) -> None:
+        """Make sure that the output holds the finished files and nothing else, within the allowed bytes.
+
+        Raises `Fault`: `promote.unfinished`, `promote.unexpected`, `stage.over_budget`.
+        """
+        with self._turn:
+            unfinished = sorted(self._sizes.keys() - self._finished.keys())
+            wanted = {name: record.size for name, record in self._finished.items()}
+        if unfinished:
+            raise Fault("promote.unfinished", file=unfinished[0], files=len(unfinished))
+        total = compare(self._output, wanted)
+        if total > self.allowed:
+            raise Fault("stage.over_budget", file=self.place.file, allowed=self.allowed, wanted=total)
+
+    def sync(self) -> None:
+        """Make all finished files and their folders durable. Raises `Fault` `promote.sync_failed`."""
+        while self._undurable:
+            self.at("file.sync")
+            self._undurable.popleft().sync()
+        folders = {
+            "/".join(name.split("/")[:depth])
+            for name in self._sizes
+            for depth in range(1, name.count("/") + 1)
+        }
+        for name in sorted(folders, reverse=True):
+            with self._folder_of((*checked_parts(name), b""), make=False) as folder:
+                self.sync_folder(folder, name)
+        self.sync_folder(self._output, self.file)
+        self.sync_folder(self.folder, self.file)
+
+    def sync_folder(self, folder: int, name: str) -> None:
+        """Make the entries of a folder durable. Raises `Fault` `promote.sync_failed`."""
+        self.at("folder.sync")
+        try:
+            os.fsync(folder)
+        except OSError as error:
+            if error.errno in NO_SUCH_CALL:
+                return  # some network file systems cannot; they keep their own order
+            raise Fault("promote.sync_failed", file=name, reason=reason(error)) from error
+
+    def mark(self, state: State) -> None:
+        """Write into the marker what is about to happen, or has. Raises `Fault` as writing does."""
+        target, target_hex = exact_text(self.place.name)
+        new = None if state == "staging" else self.output_inode
+        marker = Marker("shardscope.staging/1", __version__, target, target_hex, this_process(), state, new)
+        with self._refusing():
+            write_marker(self.folder, marker, self.at)
+
+    def _make_folder(self, stack: ExitStack) -> None:
+        self.name = staging_name(self.place.name)
+        parent = self.place.parent
+        self.at("folder.create")
+        try:
+            os.mkdir(self.name, 0o700, dir_fd=parent)
+        except OSError as error:
+            if error.errno in {errno.EACCES, errno.EPERM}:
+                raise Fault("stage.parent_closed", file=self.place.file, reason=reason(error)) from error
+            raise refused(error, self.place.file, folder=parent) from error
+        stack.callback(self._leave)
+        with self._refusing():
+            self.folder = os.open(self.name, _FOLDER, dir_fd=parent)
+            stack.callback(os.close, self.folder)
+            self.mark("staging")
+            self._journal = Journal(self.folder, self._plan, self.at)
+            stack.callback(self._journal.close)
+            self.at("output.create")
+            os.mkdir(OUTPUT, 0o777, dir_fd=self.folder)
+            self._output = os.open(OUTPUT, _FOLDER, dir_fd=self.folder)
+            stack.callback(os.close, self._output)
+            self.output_inode = os.fstat(self._output).st_ino
+            if self.existing is not None and not self.allow_gap:
+                self._try_exchange()
+
+    def _try_exchange(self) -> None:
+        """Learn now, and not after hours of copying, whether this file system can exchange two folders."""
+        self.at("exchange.try")
+        names = (b"try-1", b"try-2")
+        for name in names:
+            os.mkdir(name, dir_fd=self.folder)
+        try:
+            exchange(self.folder, names[0], self.folder, names[1])
+        except OSError as error:
+            if error.errno not in NO_SUCH_CALL:
+                raise
+            raise Fault("stage.no_exchange", file=self.place.file) from error
+        finally:
+            for name in names:
+                os.rmdir(name, dir_fd=self.folder)
+
+    def _leave(self) -> None:
+        """Remove the folder, or say why it stays. The disk is believed: an interrupt may have come right after a rename."""
+        try:
+            self.notes += close_gap(self.place, self.at)
+        except Fault as fault:
+            self.notes.append(fault.finding)
+        self.promoted = self.promoted or self._is_in_place()
+        leftover = recognise(self.place.parent, self.name)
+        holds_old = leftover is not None and leftover.old_target is not None
+        if holds_old and not (self.promoted and self.discard):
+            return
+        if self.keep and not self.promoted:
+            self.notes.append(Finding("stage.kept", {"file": self.place.file, "staging": self.file}))
+            return
+        if not self.promoted:
+            self.notes.append(Finding("stage.nothing_promoted", {"file": self.place.file}))
+        self._remove()
+
+    def _is_in_place(self) -> bool:
+        try:
+            there = os.stat(self.place.name, dir_fd=self.place.parent, follow_symlinks=False)
+            return (there.st_dev, there.st_ino) == (os.fstat(self.place.parent).st_dev, self.output_inode)
+        except OSError:
+            return False
+
+    def _remove(self) -> None:
+        try:
+            remove_staging(self.place.parent, self.name, self.at)
+        except OSError as error:
+            self.notes.append(Finding("stage.not_removed", {"staging": self.file, "reason": reason(error)}))
+
+    def _record(self, file: OutputFile, sha256: str | None) -> FileRecord:
+        record = FileRecord(file.name, file.size, sha256)
+        try:
+            self._journal.record(record)
+        except OSError as error:
+            raise file.refusal(error) from error
+        with self._turn:
+            self._finished[file.name] = record
+            self._undurable.append(file)
+            oldest = self._undurable.popleft() if len(self._undurable) > _OPEN_FILES else None
+        if oldest is not None:
+            oldest.sync()
+        return record
+
+    @contextmanager
+    def _folder_of(self, parts: tuple[bytes, ...], *, make: bool = True) -> Iterator[int]:
+        """A descriptor of the folder of a file of the output, for the length of the block. Raises `OSError`."""
+        with ExitStack() as stack:
+            folder = self._output
+            for part in parts[:-1]:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o777, dir_fd=folder)
+                folder = os.open(part, _FOLDER, dir_fd=folder)
+                stack.callback(os.close, folder)
+            yield folder
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise refused(error, self.place.file, folder=self.place.parent) from error
