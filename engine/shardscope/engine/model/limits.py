@@ -65,13 +65,13 @@ def limit_names() -> tuple[str, ...]:
 class DecodeLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds on reading the opcodes of one pickle stream. They are in force only where decoding was asked for.
 
-    Built memory is an estimate that depends on nothing but the bytes: 64 bytes for each opcode, and long texts and integers
-    by their length.
+    Built memory is an estimate that depends on nothing but the bytes: 40 bytes for each opcode, long texts and integers by
+    their length, and what facts repeat.
     """
 
     pickle_bytes: Positive = 512 << 20
     """Bytes of one stream."""
-    pickle_opcodes: Positive = 100_000_000
+    pickle_opcodes: Positive = 50_000_000
     """Opcodes of one stream."""
     pickle_stack: Positive = 10_000_000
     """Objects on the stack at once, marks included."""
@@ -83,12 +83,12 @@ class DecodeLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """Elements of one list, tuple, set or mapping; a mapping counts its keys and its values."""
     pickle_string_bytes: Positive = 128 << 20
     """Bytes of one text or one run of bytes."""
-    pickle_integer_bytes: Positive = 4_096
+    pickle_integer_bytes: Positive = 65_536
     """Bytes of one integer, or digits of one that is written in text."""
     pickle_nodes: Positive = 20_000_000
     """Facts that one stream comes to: shared ones count once."""
-    pickle_built_bytes: Positive = 6 << 30
-    """Estimated memory of everything that the opcodes build."""
+    pickle_built_bytes: Positive = 2 << 30
+    """Estimated memory of everything that is built."""
     pickle_seconds: Positive = 300
     """Seconds on the clock, looked at every few thousand opcodes."""
     worker_bytes: Positive = 2 << 30

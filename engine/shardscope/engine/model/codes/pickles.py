@@ -101,6 +101,16 @@ TABLE: Final = (
         "The metadata of a distributed checkpoint says of each tensor its shape, its chunks and where they are stored. A field is "
         "missing, of another type, negative or too large. Chunks that are left out would look like holes, so all of it is refused.",
     ),
+    Code(
+        "pickle.persistent_id",
+        Severity.ERROR,
+        Stage.DECODE,
+        "{count:count object} in {file:path} lie outside of the pickle under an id that names no storage.",
+        "Find out what wrote the file; the objects are left out.",
+        "torch.save keeps the bytes of tensors outside of the pickle, under ids that name the type, the key, the device and the "
+        "length of a storage. These ids say something else.",
+        _BLOCKS,
+    ),
     _odd(
         "storage_conflict",
         "The storage {key:name} of {file:path} is described twice, each time otherwise; the first counts.",
@@ -124,6 +134,12 @@ TABLE: Final = (
         "The pickle in {file:path} names its protocol again at byte {position:count}.",
         "Only the first opcode of a pickle names its protocol. Loaders take this, picklers do not write it.",
         "Nothing needs to be done; ask where the file comes from.",
+    ),
+    _odd(
+        "trailing",
+        "{count:count byte} follow the end of the pickle in {file:path}.",
+        "A loader stops where the pickle ends and does not look at what follows. Neither does this reader.",
+        "Ask where the file comes from; no pickler writes anything there.",
     ),
     _odd(
         "stack_left",

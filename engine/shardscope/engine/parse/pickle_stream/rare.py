@@ -1,22 +1,18 @@
-"""Opcodes that real checkpoints have few of, in a table: each takes the machine and the place after it, and returns the next.
-
-Text forms are taken as the picklers of Python 2 and 3 write them and in no other spelling.
-"""
+"""Opcodes that real checkpoints have few of, in a table: each takes the machine and the place after it, and returns the next."""
 
 import re
 from collections.abc import Callable
-from struct import Struct as Layout
 from typing import Final
 
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.parse.pickle_stream import opcodes as op
-from shardscope.engine.parse.pickle_stream.machine import INT32, UINT32, Machine
+from shardscope.engine.parse.pickle_stream import values
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
-from shardscope.engine.parse.pickle_stream.text import quoted, real, unescaped, whole
+from shardscope.engine.parse.pickle_stream.state import Machine
+from shardscope.engine.parse.pickle_stream.values import UINT64, line
 
 Handler = Callable[[Machine, int], int]
 
-UINT64: Final = Layout("<Q")
 PROTOCOLS: Final = 5
 """The highest protocol there is."""
 SMALLEST_FRAME: Final = 4
@@ -25,30 +21,10 @@ LARGE: Final = 64 << 10
 """Bytes from which texts are written between frames (`_Framer._FRAME_SIZE_TARGET`)."""
 
 
-def line(machine: Machine, at: int) -> tuple[bytes, int]:
-    """Return a line of a text opcode without its end, and the place after it."""
-    longest = machine.stream.limits.pickle_string_bytes
-    end = machine.data.find(b"\n", at, at + longest + 1)
-    if end < 0:
-        machine.stream.check("pickle_string_bytes", len(machine.data) - at)
-        raise Fault("pickle.truncated", position=len(machine.data))
-    machine.stream.built += end - at
-    return machine.data[at:end], end + 1
-
-
 def pop_mark(machine: Machine) -> list[object]:
     """Return what lies above the last mark, and remove the mark."""
     above, machine.stack = machine.stack, machine.marks.pop()
     return above
-
-
-def run(machine: Machine, at: int, length: int, field: str = "pickle_string_bytes") -> bytes:
-    """Return `length` bytes at `at`. Raises `Fault` where they are too many or not all there."""
-    machine.stream.check(field, length)
-    if at + length > len(machine.data):
-        raise Fault("pickle.truncated", position=len(machine.data))
-    machine.stream.built += length
-    return machine.data[at : at + length]
 
 
 def callable_record(value: object, at: int) -> Reference | Call:
@@ -135,105 +111,6 @@ def memo_place(raw: bytes, at: int) -> int:
     return int(raw)
 
 
-# --- numbers
-
-
-def int_text(machine: Machine, at: int) -> int:
-    raw, after = line(machine, at)
-    machine.stack.append(raw == b"01" if raw in (b"00", b"01") else number(machine, raw, at))
-    return after
-
-
-def long_text(machine: Machine, at: int) -> int:
-    raw, after = line(machine, at)
-    if not raw.endswith(b"L"):
-        raise Fault("pickle.text_form", position=at)
-    machine.stack.append(number(machine, raw[:-1], at))
-    return after
-
-
-def number(machine: Machine, raw: bytes, at: int) -> int:
-    machine.stream.check("pickle_integer_bytes", len(raw))
-    return whole(raw, at)
-
-
-def float_text(machine: Machine, at: int) -> int:
-    raw, after = line(machine, at)
-    machine.stack.append(real(raw, at))
-    return after
-
-
-def long4(machine: Machine, at: int) -> int:
-    (length,) = INT32.unpack_from(machine.data, at)
-    if length < 0:
-        raise Fault("pickle.length", position=at, length=length)
-    raw = run(machine, at + 4, length, "pickle_integer_bytes")
-    machine.stack.append(int.from_bytes(raw, "little", signed=True))
-    return at + 4 + length
-
-
-# --- texts and bytes
-
-
-def string_text(machine: Machine, at: int) -> int:
-    raw, after = line(machine, at)
-    machine.stack.append(python2_text(machine, quoted(raw, at)))
-    return after
-
-
-def binstring(machine: Machine, at: int) -> int:
-    (length,) = INT32.unpack_from(machine.data, at)
-    if length < 0:
-        raise Fault("pickle.length", position=at, length=length)
-    machine.stack.append(python2_text(machine, run(machine, at + 4, length)))
-    return at + 4 + length
-
-
-def short_binstring(machine: Machine, at: int) -> int:
-    length = machine.data[at]
-    machine.stack.append(python2_text(machine, run(machine, at + 1, length)))
-    return at + 1 + length
-
-
-def python2_text(machine: Machine, raw: bytes) -> str | bytes:
-    """Return a string of Python 2: text where it is UTF-8, as torch takes it, and otherwise bytes."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        machine.stream.note("pickle.python2_bytes")
-        return raw
-
-
-def unicode_text(machine: Machine, at: int) -> int:
-    raw, after = line(machine, at)
-    machine.stack.append(machine.without_surrogates(unescaped(raw, at)))
-    return after
-
-
-def binunicode8(machine: Machine, at: int) -> int:
-    (length,) = UINT64.unpack_from(machine.data, at)
-    machine.stack.append(machine.text(run(machine, at + 8, length)))
-    return at + 8 + length
-
-
-def short_binbytes(machine: Machine, at: int) -> int:
-    length = machine.data[at]
-    machine.stack.append(run(machine, at + 1, length))
-    return at + 1 + length
-
-
-def binbytes(machine: Machine, at: int) -> int:
-    (length,) = UINT32.unpack_from(machine.data, at)
-    machine.stack.append(run(machine, at + 4, length))
-    return at + 4 + length
-
-
-def binbytes8(machine: Machine, at: int) -> int:
-    (length,) = UINT64.unpack_from(machine.data, at)
-    machine.stack.append(run(machine, at + 8, length))
-    return at + 8 + length
-
-
 def no_buffer(machine: Machine, at: int) -> int:
     raise Fault("pickle.buffer", position=at - 1)
 
@@ -308,7 +185,7 @@ def named(machine: Machine, at: int) -> tuple[Reference, int]:
     module, middle = line(machine, at)
     name, after = line(machine, middle)
     try:
-        return machine.stream.reference(module.decode(), name.decode()), after
+        return machine.stream.reference(module.decode(), name.decode(), at), after
     except UnicodeDecodeError:
         raise Fault("pickle.name", position=at) from None
 
@@ -318,7 +195,7 @@ def stack_global(machine: Machine, at: int) -> int:
     module = machine.stack.pop()
     if not (isinstance(module, str) and isinstance(name, str)):
         raise Fault("pickle.name", position=at - 1)
-    machine.stack.append(machine.stream.reference(module, name))
+    machine.stack.append(machine.stream.reference(module, name, at - 1))
     return at
 
 
@@ -373,12 +250,12 @@ RARE: Final[dict[int, Handler]] = {
     op.SETITEM: setitem,
     op.PROTO: proto,
     op.FRAME: frame,
-    op.SHORT_BINBYTES: short_binbytes,
-    op.BINBYTES: binbytes,
-    op.BINBYTES8: binbytes8,
-    op.BYTEARRAY8: binbytes8,
-    op.BINUNICODE8: binunicode8,
-    op.LONG4: long4,
+    op.SHORT_BINBYTES: values.short_binbytes,
+    op.BINBYTES: values.binbytes,
+    op.BINBYTES8: values.binbytes8,
+    op.BYTEARRAY8: values.binbytes8,
+    op.BINUNICODE8: values.binunicode8,
+    op.LONG4: values.long4,
     op.EMPTY_SET: empty_set,
     op.ADDITEMS: additems,
     op.FROZENSET: frozenset_above_mark,
@@ -392,13 +269,13 @@ RARE: Final[dict[int, Handler]] = {
     op.INST: inst,
     op.GET: get,
     op.PUT: put,
-    op.INT: int_text,
-    op.LONG: long_text,
-    op.FLOAT: float_text,
-    op.STRING: string_text,
-    op.UNICODE: unicode_text,
-    op.BINSTRING: binstring,
-    op.SHORT_BINSTRING: short_binstring,
+    op.INT: values.int_text,
+    op.LONG: values.long_text,
+    op.FLOAT: values.float_text,
+    op.STRING: values.string_text,
+    op.UNICODE: values.unicode_text,
+    op.BINSTRING: values.binstring,
+    op.SHORT_BINSTRING: values.short_binstring,
     op.PERSID: persid,
     op.EXT1: extension,
     op.EXT2: extension,

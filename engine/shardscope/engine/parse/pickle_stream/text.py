@@ -9,15 +9,18 @@ from shardscope.engine.model.blocker import Fault
 WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 REAL = re.compile(rb"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?")
 NOT_FINITE = (b"nan", b"inf", b"-inf")
+PLAIN = re.compile(rb"""(?:[^\\]|\\[\\'"nrt]|\\x[0-9a-f]{2})*""", re.DOTALL)
+"""What Python 2's `repr` puts between quotes."""
 
 
 def whole(raw: bytes, at: int) -> int:
     """Return an integer. Its length is bounded by the caller."""
     if not WHOLE.fullmatch(raw):
         raise Fault("pickle.text_form", position=at)
-    if len(raw) < 4_000:  # where `int` refuses by itself it is the interpreter's setting that speaks
+    try:
         return int(raw)
-    raise Fault("pickle.text_form", position=at)
+    except ValueError:  # more digits than the interpreter is set to read
+        raise Fault("pickle.text_form", position=at) from None
 
 
 def real(raw: bytes, at: int) -> float:
@@ -32,12 +35,9 @@ def real(raw: bytes, at: int) -> float:
 
 def quoted(raw: bytes, at: int) -> bytes:
     """Return what stands between quotes, with the escapes of Python 2's `repr` undone."""
-    if len(raw) < 2 or raw[0] not in b"'\"" or raw[0] != raw[-1]:
+    if len(raw) < 2 or raw[0] not in b"'\"" or raw[0] != raw[-1] or not PLAIN.fullmatch(raw, 1, len(raw) - 1):
         raise Fault("pickle.text_form", position=at)
-    try:
-        return codecs.escape_decode(raw[1:-1])[0]
-    except ValueError:
-        raise Fault("pickle.text_form", position=at) from None
+    return codecs.escape_decode(raw[1:-1])[0]
 
 
 def unescaped(raw: bytes, at: int) -> str:

@@ -1,23 +1,29 @@
 """Pickles as typed facts: the machine reads the opcodes, and a closed table says what they come to.
 
-Imports are few and light: the contained worker does nothing but this.
+What this package needs is imported at the first call, for readers of its facts need none of it.
 """
 
 import gc
+from typing import Final
 
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.pickled import Pickled
+
+CUT_SHORT: Final = ("pickle.truncated", "pickle.frame_length")
+"""Codes that a stream gets which is not all there: more bytes may help."""
 
 
 def read_pickles(data: memoryview | bytes, limits: DecodeLimits, *, pickles: int | None = 1) -> Pickled:
     """Read as many pickles as `pickles` says, one after another from the first byte; null reads up to the end of `data`.
 
-    Bytes behind them are left alone: `Pickled.ends` says where each pickle ends. One root belongs to each.
+    Bytes behind them are left alone: `Pickled.ends` says where each pickle ends, and one root belongs to each. Behind a single
+    pickle there should be none, which a finding says.
 
-    Raises `Fault`: `pickle.truncated` where the bytes end before the pickles do and more of them could help, `limit.*` where a
-    bound is reached, and `pickle.*` where a stream does not hold together.
+    Raises `Fault`: one of `CUT_SHORT` where the bytes end before the pickles do, `limit.*` where a bound is reached, and
+    `pickle.*` where a stream does not hold together.
     """
-    from shardscope.engine.parse.pickle_stream.machine import Stream, read_pickle
+    from shardscope.engine.parse.pickle_stream.machine import read_pickle
+    from shardscope.engine.parse.pickle_stream.state import Stream
     from shardscope.engine.parse.pickled.facts import Facts
     from shardscope.engine.parse.pickled.table import TABLE
 
@@ -35,6 +41,8 @@ def read_pickles(data: memoryview | bytes, limits: DecodeLimits, *, pickles: int
             values.append(value)
             ends.append(at)
             roots.append(facts.root(value))
+        if pickles == 1 and at < len(stream.data):
+            stream.note("pickle.trailing", count=len(stream.data) - at)
         references = facts.references()
         return Pickled(
             nodes=facts.done(),

@@ -3,10 +3,13 @@
 from struct import Struct as Layout
 from typing import Final
 
-from shardscope.engine.model.pickled import Bytes, Items, Node, Plain, Record
+from msgspec.structs import replace
+
+from shardscope.engine.model.pickled import Bytes, Items, Node, PickledTensor, Plain, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Dict
 from shardscope.engine.parse.pickled.facts import Facts, Odd
-from shardscope.engine.parse.pickled.tensors import integer, nothing_more, size
+from shardscope.engine.parse.pickled.tensors import boolean, inner_tensor, integer, nothing_more, size
+from shardscope.engine.parse.pickled.tensors import dtype as torch_dtype
 
 SCALARS: Final = {
     "f8": "d", "f4": "f", "f2": "e", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u8": "Q", "u4": "I", "u2": "H",
@@ -133,3 +136,24 @@ def bytes_io(facts: Facts, call: Call) -> Record:
     else:
         value, position = raw_bytes(call.args[0]) if call.args else b"", 0
     return Record("BytesIO", ("value", "position"), (facts.plain(value), facts.plain(position)))
+
+
+def from_array(facts: Facts, call: Call) -> PickledTensor:
+    """`_rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad)`: the bytes are an array's, in the pickle."""
+    data, kind, _, grad = nothing_more(call, 4)
+    return PickledTensor(
+        "strided",
+        torch_dtype(kind),
+        array_shape(data),
+        (),
+        0,
+        None,
+        requires_grad=boolean(grad),
+        parts={"data": facts.number(data)},
+    )
+
+
+def from_tensor(facts: Facts, call: Call) -> PickledTensor:
+    """`_rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad)`."""
+    data, _, _, grad = nothing_more(call, 4)
+    return replace(inner_tensor(facts, data), requires_grad=boolean(grad))

@@ -1,5 +1,6 @@
 """Records of the machine turned into typed facts: each object once, without recursion, what was shared stays shared."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -17,14 +18,18 @@ from shardscope.engine.model.pickled import (
     Record,
     ReferenceUse,
 )
-from shardscope.engine.parse.pickle_stream.machine import Stream
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
+from shardscope.engine.parse.pickle_stream.state import Stream
 
 INT64: Final = range(-(1 << 63), 1 << 63)
 FOREIGN_LISTED: Final = 20
 """Foreign calls that get a sentence each; the references list all."""
 NESTED_RULES: Final = 16
 """Rules within rules: a parameter of a tensor of a type is three."""
+BLOCK: Final = 4_096
+"""Facts between two looks at the limits."""
+LINK_BYTES: Final = 16
+"""What a fact is taken to need for each other fact that it holds."""
 
 Rule = Callable[["Facts", Call], Node]
 """Turns a call of an understood name into a fact. Raises `Odd` where the call is not as that name takes it."""
@@ -48,6 +53,8 @@ class Table(NamedTuple):
     """Names that are called."""
     names: frozenset[tuple[str, str]]
     """Names that are only named: dtypes, layouts, classes as arguments."""
+    persistent: Callable[["Facts", Persistent], Node]
+    """What an object outside of the pickle comes to."""
 
     def knows(self, key: tuple[str, str]) -> bool:
         """Tell whether a name is understood."""
@@ -65,51 +72,67 @@ class Facts:
         self.storage_places: dict[str, int] = {}
         self.explained: dict[int, Call] = {}
         """Calls of `getattr` that stand for a name of the table, by identity."""
-        self.indirect: dict[Reference, int] = {}
-        """Calls of a name through a reconstructor."""
+        self.remade: dict[int, tuple[Call, Reference]] = {}
+        """Calls that make an object of a name by way of a reconstructor, by identity."""
         self._numbers: dict[int, Number] = {}
         self._found: list[tuple[object, Number]] = []
+        self._keys: set[int] = set()
+        """Tuples that are known to be good as keys, by identity: a large one may be the key of many."""
         self._odd: dict[str, int] = {}
         self._nested = 0
         self._duplicates = 0
+        self._persistent_ids = 0
 
     # --- numbers
 
     def root(self, value: object) -> Number:
-        """Collect everything that hangs on `value` and return its number."""
+        """Collect everything that hangs on `value`, which the caller keeps alive, and return its number."""
         number = self.number(value)
         todo = [(*each, 1) for each in self._taken()]
+        steps = 0
         while todo:
             at, its_number, depth = todo.pop()
             if self.nodes[its_number] is not None:
                 continue
             self.nodes[its_number] = self._node(at)
-            found = self._taken()
-            if found:
+            if found := self._taken():
                 self.stream.check("pickle_depth", depth)
                 todo += [(child, its, depth + 1) for child, its in reversed(found)]
+            steps += 1
+            if steps % BLOCK == 0:
+                self.stream.check_clock()
         self.stream.check_clock()
         return number
 
     def number(self, value: object) -> Number:
-        """Return the number of an object of the stream, which is looked at later where it is new."""
+        """Return the number of an object of the stream, which is looked at later where it is new.
+
+        Objects are told apart by identity: one that does not hang on a root may be gone, and its place taken, when it is looked at.
+        """
         number = self._numbers.get(id(value))
         if number is None:
-            node = _plain(value)
-            number = self._numbers[id(value)] = self.fresh(node)
+            number = self._numbers[id(value)] = self.fresh(_plain(value))
         if self.nodes[number] is None:
             self._found.append((value, number))
         return number
 
     def numbers(self, values: Sequence[object]) -> list[Number]:
         """Return the numbers of several objects."""
+        self.spend(len(values) * LINK_BYTES)
         return [self.number(value) for value in values]
+
+    def spend(self, size: int) -> None:
+        """Count memory that grows with what facts repeat: large arguments may be those of many calls."""
+        self.stream.built += size
+        self.stream.check_built()
 
     def fresh(self, node: Node | None) -> Number:
         """Return the number of a fact that no object of the stream has."""
         number = len(self.nodes)
         if number >= self.stream.limits.pickle_nodes:
             self.stream.check("pickle_nodes", number + 1)
+        if isinstance(node, Bytes):
+            self.spend(len(node.value))
         self.nodes.append(node)
         return number
 
@@ -136,7 +159,7 @@ class Facts:
         if kind is Reference:
             return Named(value.module, value.name, called=False)  # type: ignore[attr-defined]
         if kind is Persistent:
-            return self._persistent(value)  # type: ignore[arg-type]
+            return self.table.persistent(self, value)  # type: ignore[arg-type]
         raise AssertionError(f"no object of a stream: {kind}")
 
     def called(self, call: Call) -> Node:
@@ -178,6 +201,7 @@ class Facts:
             fields = state_fields(call)
         except Odd:
             fields = {}
+        self.spend(len(key[0]) + len(key[1]) + sum(map(len, fields)))
         state: Number | None = None
         items: Number | None = None
         if fields:
@@ -216,12 +240,16 @@ class Facts:
         numbers = [f"{int(key):x}" for key in others if isinstance(key, int | float) and key == key // 1]
         self._duplicates += len(numbers) - len(set(numbers))
         for key in others:
-            if wrong := unhashable(key):
+            if wrong := unhashable(key, self._keys):
                 raise Fault("pickle.key", kind=wrong)
 
-    def _persistent(self, value: Persistent) -> Node:
-        module, name = described_id(value.id)
-        return Named(module, name, called=False, persistent=True)
+    def persistent(self, value: Persistent) -> Named:
+        """Return an id that is no storage."""
+        kind, name = described_id(value.id)
+        if kind != "module":
+            self._persistent_ids += 1
+        self.spend(len(kind) + len(name))
+        return Named(kind, name, called=False, persistent=True)
 
     # --- what to say
 
@@ -232,12 +260,13 @@ class Facts:
     def references(self) -> list[ReferenceUse]:
         """Return every name of the stream, in order of appearance."""
         found = []
-        explained = [call.callee for call in self.explained.values()]
+        explained = Counter(id(call.callee) for call in self.explained.values())
+        remade = Counter(id(kind) for _, kind in self.remade.values())
         for reference in self.stream.references.values():
-            calls = reference.called + self.indirect.get(reference, 0)
+            calls = reference.called + remade[id(reference)]
             known = self.table.knows((reference.module, reference.name))
             if (reference.module, reference.name) in GETATTR:
-                known = sum(each is reference for each in explained) == reference.called
+                known = explained[id(reference)] == reference.called
             found.append(
                 ReferenceUse(
                     reference.module,
@@ -254,6 +283,8 @@ class Facts:
         found = list(self.stream.findings)
         if self._duplicates:
             found.append(Finding("pickle.duplicate_key", {"count": self._duplicates}))
+        if self._persistent_ids:
+            found.append(Finding("pickle.persistent_id", {"count": self._persistent_ids}))
         found += [
             Finding("pickle.arguments", {"reference": name, "count": count})
             for name, count in self._odd.items()
@@ -297,20 +328,21 @@ def _plain(value: object) -> Node | None:
 _VALUES: Final = frozenset({type(None), bool, float, str})
 
 
-def unhashable(value: object) -> str | None:
-    """Return what keeps a value from being a key, by itself or within tuples; null where it can be one."""
+def unhashable(value: object, known: set[int]) -> str | None:
+    """Return what keeps a value from being a key, by itself or within tuples; null where it can be one.
+
+    `known` has the tuples that are, by identity; the caller keeps them alive.
+    """
     todo: list[object] = [value]
     seen: set[int] = set()
     while todo:
         at = todo.pop()
-        if id(at) in seen:
-            continue
-        kind = type(at)
-        if kind in (list, Dict, Set):
-            return kind.__name__.lower()
-        if kind is tuple:
+        if isinstance(at, list):  # dicts and sets are lists here
+            return type(at).__name__.lower()
+        if type(at) is tuple and id(at) not in known and id(at) not in seen:
             seen.add(id(at))
-            todo += at  # type: ignore[arg-type]
+            todo += at
+    known |= seen
     return None
 
 
@@ -347,4 +379,5 @@ def state_fields(call: Call) -> dict[str, object]:
 
 def record(facts: Facts, kind: str, fields: dict[str, object]) -> Record:
     """Return an object of an understood class by its fields."""
+    facts.spend(sum(map(len, fields)))
     return Record(kind, tuple(fields), facts.numbers(list(fields.values())))

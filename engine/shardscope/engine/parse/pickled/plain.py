@@ -76,7 +76,7 @@ def sequence(kind: Literal["list", "tuple", "set", "frozenset"]) -> Rule:
             items = call.args[0]  # type: ignore[assignment]
         items = [*items, *(call.appends or ())]
         if kind in ("set", "frozenset"):
-            return facts.collection(kind, items)  # type: ignore[arg-type]
+            return facts.collection(kind, items)
         return Items(kind, facts.numbers(items))
 
     return rule
@@ -122,7 +122,7 @@ def text_bytes(facts: Facts, call: Call) -> Bytes:
             return inner
     if len(args) == 1 and type(args[0]) in (list, tuple):
         try:
-            return Bytes(bytes(args[0]))  # type: ignore[arg-type]  # numbers below 256, or an error
+            return Bytes(bytes(args[0]))  # type: ignore[call-overload]  # numbers below 256, or an error
         except (TypeError, ValueError):
             raise Odd from None
     if type(args[0]) is str and args[1:] in (("latin-1",), ("latin1",)):
@@ -158,6 +158,6 @@ def remade(facts: Facts, call: Call) -> Node:
             if is_reference(base, "builtins", "object") or is_reference(base, "__builtin__", "object")
             else [content]
         )
-    facts.indirect[kind] = facts.indirect.get(kind, 0) + 1
+    facts.remade[id(call)] = call, kind
     made = Call(kind, tuple(args), None, call.states, call.items, call.appends)
     return facts.called(made)

@@ -9,17 +9,19 @@ from shardscope.engine.parse.pickled import arrays, dcp, plain, tensors
 from shardscope.engine.parse.pickled.facts import Rule, Table
 from shardscope.engine.parse.pickled.plain import fields, mapping, sequence
 
+Rules = dict[tuple[str, str], Rule]
 
-def _all(module: str, rule: Rule, *names: str) -> dict[tuple[str, str], Rule]:
+
+def _all(module: str, rule: Rule, *names: str) -> Rules:
     return {(module, name): rule for name in names}
 
 
-def _records(module: str, *names: str) -> dict[tuple[str, str], Rule]:
+def _records(module: str, *names: str) -> Rules:
     """Classes that are nothing but their fields, and enumerations, whose one argument is a value."""
     return {(module, name): fields(name.rpartition(".")[2], ("value",)) for name in names}
 
 
-_BUILTINS: Final = {
+_BUILTINS: Final[Rules] = {
     (module, name): rule
     for module in ("builtins", "__builtin__")
     for name, rule in {
@@ -38,7 +40,7 @@ _BUILTINS: Final = {
     }.items()
 }
 
-_LIBRARY: Final = {
+_LIBRARY: Final[Rules] = {
     ("collections", "OrderedDict"): mapping("OrderedDict"),
     ("collections", "defaultdict"): mapping("defaultdict"),
     ("collections", "Counter"): mapping("Counter"),
@@ -69,9 +71,8 @@ _LIBRARY: Final = {
     },
 }
 
-_NUMPY: Final = {
+_NUMPY: Final[Rules] = {
     ("numpy", "dtype"): arrays.dtype,
-    ("numpy", "_core.multiarray._reconstruct"): arrays.array,
     **{
         (f"numpy.{core}.multiarray", name): rule
         for core in ("core", "_core")
@@ -88,7 +89,7 @@ _NUMPY: Final = {
     ("numpy.random.mtrand", "RandomState"): fields("RandomState", ("seed",)),
 }  # fmt: skip
 
-_TORCH: Final = {
+_TORCH: Final[Rules] = {
     ("torch._utils", "_rebuild_tensor"): tensors.tensor_v1,
     ("torch._utils", "_rebuild_tensor_v2"): tensors.tensor_v2,
     ("torch._utils", "_rebuild_tensor_v3"): tensors.tensor_v3,
@@ -100,9 +101,9 @@ _TORCH: Final = {
     ("torch._utils", "_rebuild_nested_tensor"): tensors.nested,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): tensors.meta,
     ("torch._utils", "_rebuild_wrapper_subclass"): tensors.wrapper,
-    ("torch._utils", "_rebuild_device_tensor_from_numpy"): tensors.from_array,
-    ("torch._utils", "_rebuild_xla_tensor"): tensors.from_array,
-    ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"): tensors.from_tensor,
+    ("torch._utils", "_rebuild_device_tensor_from_numpy"): arrays.from_array,
+    ("torch._utils", "_rebuild_xla_tensor"): arrays.from_array,
+    ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"): arrays.from_tensor,
     ("torch._tensor", "_rebuild_from_type_v2"): tensors.typed,
     ("torch", "Size"): plain.torch_size,
     ("torch", "device"): plain.device,
@@ -115,7 +116,7 @@ _TENSOR: Final = ("torch.distributed.tensor", "torch.distributed._tensor")
 _STATE: Final = tensors.STATE_NAMES["torch.distributed._shard.sharded_tensor.api.ShardedTensor"]
 _PROPERTIES: Final = fields("TensorProperties", (), dcp.PROPERTIES)
 
-_DISTRIBUTED: Final = {
+_DISTRIBUTED: Final[Rules] = {
     ("torch.distributed.checkpoint.metadata", "Metadata"): dcp.metadata,
     **_records(
         "torch.distributed.checkpoint.metadata",
@@ -160,7 +161,7 @@ _DISTRIBUTED: Final = {
     ("torch._C._distributed_c10d", "ReduceOp"): fields("ReduceOp", ("value",)),
 }  # fmt: skip
 
-_DEEPSPEED: Final = {
+_DEEPSPEED: Final[Rules] = {
     **_records("deepspeed.runtime.fp16.loss_scaler", "LossScaler", "DynamicLossScaler", "LossScalerBase"),
     **_records("deepspeed.runtime.zero.config", "ZeroStageEnum"),
     **_records("deepspeed.runtime.zero.offload_config", "OffloadDeviceEnum"),
@@ -170,7 +171,7 @@ _DEEPSPEED: Final = {
     ),
 }
 
-_MEGATRON: Final = {
+_MEGATRON: Final[Rules] = {
     **_records(
         "megatron.core.dist_checkpointing.mapping",
         "ShardedObject", "ShardedTensor", "ShardedTensorFactory", "LocalNonpersistentObject", "ReplicaId",
@@ -191,7 +192,7 @@ _MEGATRON: Final = {
     **_records("megatron.core.distributed.distributed_data_parallel_config", "DistributedDataParallelConfig"),
 }  # fmt: skip
 
-_TRAINERS: Final = {
+_TRAINERS: Final[Rules] = {
     **_records(
         "transformers.training_args",
         "TrainingArguments", "OptimizerNames", "ParallelMode",
@@ -241,5 +242,7 @@ _NAMES: Final = frozenset(
 )  # fmt: skip
 
 TABLE: Final = Table(
-    _BUILTINS | _LIBRARY | _NUMPY | _TORCH | _DISTRIBUTED | _DEEPSPEED | _MEGATRON | _TRAINERS, _NAMES
+    _BUILTINS | _LIBRARY | _NUMPY | _TORCH | _DISTRIBUTED | _DEEPSPEED | _MEGATRON | _TRAINERS,
+    _NAMES,
+    tensors.persistent,
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shardscope.engine.model.pickled import Named, Node, PickledStorage, PickledTensor
+from shardscope.engine.model.pickled import Named, Node, PickledStorage, PickledTensor, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Persistent, Reference
 from shardscope.engine.parse.pickled.facts import Facts, Odd, state_fields
 
@@ -120,6 +120,15 @@ def _view(value: object) -> tuple[str, int, int] | None:
     return value[0], integer(value[1]), integer(value[2])
 
 
+def persistent(facts: Facts, value: Persistent) -> Node:
+    """A storage that stands for itself, or an id that is none."""
+    try:
+        place = storage(facts, value)
+    except Odd:
+        return facts.persistent(value)
+    return Record("Storage", ("place",), (facts.plain(place),))
+
+
 def nothing_more(call: Call, *arguments: int) -> Sequence[object]:
     """Return the arguments of a call that has so many and is neither filled nor given keywords. Raises `Odd`."""
     if call.kwargs or call.items or call.appends or len(call.args) not in arguments:
@@ -152,7 +161,8 @@ def strided(
 
 def tensor_v1(facts: Facts, call: Call) -> PickledTensor:
     """`_rebuild_tensor(storage, offset, size, stride)`."""
-    return strided(facts, *nothing_more(call, 4), None)
+    place, offset, shape, strides = nothing_more(call, 4)
+    return strided(facts, place, offset, shape, strides, None)
 
 
 def tensor_v2(facts: Facts, call: Call) -> PickledTensor:
@@ -321,26 +331,3 @@ def nested(facts: Facts, call: Call) -> PickledTensor:
     return PickledTensor(
         "nested", buffer.dtype, (), (), 0, None, parts=dict(zip(names, facts.numbers(parts), strict=True))
     )
-
-
-def from_array(facts: Facts, call: Call) -> PickledTensor:
-    """`_rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad)`: the bytes are an array's, in the pickle."""
-    data, kind, _, grad = nothing_more(call, 4)
-    from shardscope.engine.parse.pickled.arrays import array_shape
-
-    return PickledTensor(
-        "strided",
-        dtype(kind),
-        array_shape(data),
-        (),
-        0,
-        None,
-        requires_grad=boolean(grad),
-        parts={"data": facts.number(data)},
-    )
-
-
-def from_tensor(facts: Facts, call: Call) -> PickledTensor:
-    """`_rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad)`."""
-    data, _, _, grad = nothing_more(call, 4)
-    return replace(inner_tensor(facts, data), requires_grad=boolean(grad))
