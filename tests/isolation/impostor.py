@@ -18,7 +18,7 @@ from shardscope.engine import isolation
 from shardscope.engine.isolation import frames, lockdown, worker
 from shardscope.engine.isolation.escalation import runtime
 from shardscope.engine.model.blocker import Fault, Finding
-from shardscope.engine.model.escalation import Circumstances
+from shardscope.engine.model.escalation import Circumstances, Probes
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.pickled import Pickled, Plain
 
@@ -218,7 +218,7 @@ def unfiltered(parent: int) -> None:
 
 def lying(parent: int) -> None:
     """One that forgets the filter, and lies."""
-    denied = lockdown.Probes("denied", "denied", "denied", "denied")
+    denied = Probes("denied", "denied", "denied", "denied")
     lockdown._filter_calls = lambda: ()
     lockdown._try_everything = lambda: denied
     worker.serve(parent, decode)
@@ -230,7 +230,7 @@ def without_landlock(parent: int) -> None:
     def missing() -> int:
         raise OSError(errno.ENOSYS, "")
 
-    lockdown.landlock_abi_version = missing
+    setattr(lockdown, "landlock_abi_version", missing)  # noqa: B010 - a name that the module only uses
     worker.serve(parent, decode)
 
 

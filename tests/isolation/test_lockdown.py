@@ -7,9 +7,12 @@ import time
 
 import pytest
 
+from shardscope.engine.isolation import frames
 from shardscope.engine.isolation.containment import preflight
+from shardscope.engine.isolation.escalation import LEDGER, host, runtime
+from shardscope.engine.isolation.process import Ended, Process
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.escalation import Facility
+from shardscope.engine.model.escalation import Circumstances, Facility
 from tests.isolation.conftest import Contain, text, worker_pid
 from tests.isolation.impostor import ATTEMPTS
 
@@ -140,18 +143,13 @@ def test_memory_beyond_the_limit_is_a_fault(contain: Contain) -> None:
 
 
 def test_processor_time_beyond_the_limit_ends_the_worker(contain: Contain) -> None:
-    from shardscope.engine.isolation import containment, frames
-    from shardscope.engine.isolation.process import Ended, Process
-
     worker = contain()
     child = Process()
     try:
         greeting = child.greet(frames.Start("inspect", worker.limits, 1), None)
         assert isinstance(greeting, frames.Ready)
-        here = containment.Circumstances(
-            "inspect", containment.host(), containment.runtime(), greeting.profile, worker.limits
-        )
-        record = containment.LEDGER.issue(b"loop", 1, here)
+        here = Circumstances("inspect", host(), runtime(), greeting.profile, worker.limits)
+        record = LEDGER.issue(b"loop", 1, here)
         with pytest.raises(Ended) as caught:
             child.ask(frames.Request(record), b"loop", 1 << 20, 30, None)
     finally:
