@@ -27,6 +27,7 @@ from shardscope.engine.model.text import path_text
 from shardscope.engine.parse import torch_archive, torch_storages
 from shardscope.engine.parse import zip as zip_parser
 from shardscope.engine.parse.part import Part
+from shardscope.engine.parse.pickled import CUT_SHORT
 from shardscope.engine.parse.pickled.tree import Tree
 from shardscope.engine.parse.sniff import sniff
 from shardscope.engine.parse.strides import addresses, is_row_major, reach
@@ -250,7 +251,7 @@ class Decoder:
                 tree = self._decoded(entry, begin, data, torch_storages.LEGACY_PICKLES)
                 break
             except Fault as fault:
-                if fault.finding.code != "pickle.truncated" or len(data) == part.size:
+                if fault.finding.code not in CUT_SHORT or len(data) == part.size:
                     raise
                 if window == self.limits.pickle_bytes:
                     raise Fault("limit.pickle_bytes", limit=window, found=window + 1) from None
