@@ -67,5 +67,9 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import megatron_dist
 
             return megatron_dist.decode
+        case "fsdp_rank_files":
+            from shardscope.engine.formats.decode import fsdp
+
+            return fsdp.decode
         case _:
             return None
