@@ -151,7 +151,7 @@ class PickledStorage(Struct, frozen=True, array_like=True, gc=False):
     """`cpu`, `cuda:3`: the device that it was saved from."""
     elements: int
     view: tuple[str, int, int] | None = None
-    """Legacy streams: the key of the storage that this one is a view of, its offset and its size."""
+    """Very old streams: it is a view of the storage `key`, which has `elements`: a key of its own, its offset and its size."""
 
 
 class ReferenceUse(Struct, frozen=True):
