@@ -74,16 +74,14 @@ def _known(
     return with_vocabulary(extents_of(document.value if document else None), shape, ranks)
 
 
-def _add(
-    decoder: Decoder, tensors: Mapping[str, Parts], ranks: int, extents: Mapping[str, int]
-) -> list[str]:
+def _add(decoder: Decoder, tensors: Mapping[str, Parts], ranks: int, extents: Mapping[str, int]) -> list[str]:
     """Add the tensors; return the names of those whose cut is not proven."""
     unproven: list[str] = []
     for name, parts in tensors.items():
         shapes = [part.shape for part in parts.values()]
         cut = cut_of(name, shapes, ranks, extents, differ=_differ(parts))
         if cut is not None and len(parts) == ranks and len({part.dtype for part in parts.values()}) == 1:
-            decoder.add(_joined(name, parts, cut, ranks))
+            decoder.add(_joined(parts, cut, ranks))
             continue
         unproven.append(name)
         for rank, part in parts.items():
@@ -109,7 +107,7 @@ def _differ(parts: Parts) -> bool | None:
     return len(checksums) > 1
 
 
-def _joined(name: str, parts: Parts, cut: Cut, ranks: int) -> LogicalTensor:
+def _joined(parts: Parts, cut: Cut, ranks: int) -> LogicalTensor:
     """Return the whole of which the ranks hold equal parts, in order, or copies."""
     first = parts[min(parts)]
     if ranks == 1:
@@ -137,5 +135,3 @@ def _report(decoder: Decoder, first: Entry, count: int, unproven: Sequence[str])
         decoder.probe.report("consolidated.cut_inferred", first, count=proven)
     if unproven:
         decoder.probe.report("consolidated.cut_unproven", first, count=len(unproven), tensor=unproven[0])
-
-

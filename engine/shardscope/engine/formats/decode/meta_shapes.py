@@ -87,9 +87,10 @@ def with_vocabulary(extents: Mapping[str, int], embedding: Shape | None, ranks: 
     """
     found = dict(extents)
     dim = found.get("dim")
-    if "vocabulary" not in found and embedding is not None and len(embedding) == 2 and ranks > 1:
-        if embedding[1] * ranks == dim:
-            found["vocabulary"] = embedding[0]
+    if "vocabulary" in found or embedding is None or len(embedding) != 2 or ranks == 1:
+        return found
+    if embedding[1] * ranks == found.get("dim"):
+        found["vocabulary"] = embedding[0]
     return found
 
 

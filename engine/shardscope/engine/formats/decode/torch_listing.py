@@ -22,6 +22,7 @@ _KINDS: Final = {
     "nested": "a nested tensor, of several sizes",
     "wrapper": "a subclass that wraps other tensors",
 }
+_DISTRIBUTED: Final = (".DTensor", ".ShardedTensor")
 _UNTRAINED: Final = frozenset({"int", "uint", "bool"})
 """Kinds of numbers that have no gradient: outside of parameters they are buffers."""
 
@@ -73,8 +74,8 @@ def list_file(decoder: Decoder, file: TorchFile, *, component: Component | None 
         _tensor(item, component or components.of(item.leaf.top), sharing, place)
         for place, item in enumerate(found)
     ]
-    for name in walked.distributed:
-        trouble.add("torch.distributed_part", name)
+    for name in walked.malformed:
+        trouble.add("torch.tensor_malformed", name)
     trouble.report(decoder, file)
     _report_walk(decoder, file, walked)
     _report_sharing(decoder, file, tensors, sharing)
@@ -87,6 +88,9 @@ def _find(decoder: Decoder, file: TorchFile, leaf: Leaf, trouble: _Trouble) -> _
     if node.kind == "meta":
         trouble.add("torch.tensor_meta", leaf.name)
         return _Found(leaf, None, "a meta tensor: it has no data")
+    if node.kind == "wrapper" and (node.subclass or "").endswith(_DISTRIBUTED):
+        trouble.add("torch.distributed_part", leaf.name)
+        return _Found(leaf, None, "what one rank held of it")
     if node.kind != "strided":
         trouble.add("torch.tensor_kind", leaf.name, kind=node.kind)
         fragment = decoder.fragment(file, node) if node.kind == "quantized" else None

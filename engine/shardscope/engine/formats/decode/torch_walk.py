@@ -9,7 +9,7 @@ from shardscope.engine.model.catalogue import Role
 from shardscope.engine.model.pickled import Items, Named, Node, Number, Pairs, PickledTensor, Plain, Record
 from shardscope.engine.parse.pickled.tree import Tree
 
-_DISTRIBUTED: Final = frozenset({"DTensor", "ShardedTensor"})
+_REBUILDERS: Final = frozenset({"torch._utils", "torch._tensor"})
 _MODULE: Final[Sequence[tuple[str, Role | None]]] = (
     ("_parameters", "parameter"),
     ("_buffers", "buffer"),
@@ -39,8 +39,8 @@ class Walked(Struct):
     """What the walk met."""
 
     tensors: list[Leaf]
-    distributed: list[str]
-    """Names of what one rank saved of distributed tensors."""
+    malformed: list[str]
+    """Names of what torch would rebuild as tensors, from arguments that describe none."""
     top: dict[str, bool]
     """The keys at the top, each with whether its value holds others."""
     odd: list[str]
@@ -77,8 +77,8 @@ def walk(tree: Tree, root: Number) -> Walked:
             found.tensors.append(Leaf(name or ROOT, top, node, role))
             continue
         if not holds(node):
-            if isinstance(node, Record) and node.kind in _DISTRIBUTED:
-                found.distributed.append(name or ROOT)
+            if isinstance(node, Named) and node.module in _REBUILDERS and node.name.startswith("_rebuild"):
+                found.malformed.append(name or ROOT)
             continue
         if number in inside or (found.bounded is not None and number in seen):
             continue
@@ -111,9 +111,7 @@ _Below = tuple[str, str, Number, Role | None]
 """Name, last key, node, role."""
 
 
-def _below(
-    tree: Tree, name: str, node: Node, role: Role | None, found: Walked
-) -> Iterator[_Below]:
+def _below(tree: Tree, name: str, node: Node, role: Role | None, found: Walked) -> Iterator[_Below]:
     prefix = f"{name}." if name else ""
     match node:
         case Items():

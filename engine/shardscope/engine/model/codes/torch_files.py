@@ -109,6 +109,12 @@ TABLE: Final[tuple[Code, ...]] = (
         "The storage of the tensor is absent, has another size than declared, or ends before the tensor does.",
     ),
     _error(
+        "torch.tensor_malformed",
+        "{file:path} has {count:count tensor} whose description does not hold together, such as {tensor:name}; not listed.",
+        _REFETCH,
+        "Type, shape, strides and offset are not numbers of a tensor, or lead out of its storage.",
+    ),
+    _error(
         "torch.tensor_meta",
         "{file:path} describes {count:count tensor} without data, such as {tensor:name}: they were on the meta device.",
         "Save the model after its weights were loaded, or leave these tensors out.",
