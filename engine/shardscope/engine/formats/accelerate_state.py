@@ -62,7 +62,8 @@ class Parts(Struct, frozen=True):
         yield from self.single
 
 
-def _parts(probe: Probe, folder: Folder) -> Parts:
+def parts_in(probe: Probe, folder: Folder) -> Parts:
+    """Sort what stands in a folder by the names that Accelerate gives."""
     prefix = folder.path + b"/" if folder.path else b""
     ranks = tuple(fsdp.rank_sets(folder))
     taken = {entry.path for found in ranks for entry in found.entries}
@@ -103,7 +104,7 @@ class AccelerateState:
         """Claim the folder's state files and the folders of its distributed saves, whole."""
         if not names.is_state(folder):
             return None
-        parts = _parts(probe, folder)
+        parts = parts_in(probe, folder)
         files = tuple(parts.files)
         if not files:
             return Alternative(self.name, "folders of its name, and nothing in them")
@@ -128,7 +129,7 @@ class AccelerateState:
     def describe(self, probe: Probe, claim: Claim) -> Facts:
         """Describe each part as what it is."""
         folder = probe.folder(claim.folder)
-        parts = _parts(probe, folder)
+        parts = parts_in(probe, folder)
         saves = [
             (found, dcp_save.read_save(probe, found)) for found in parts.folders if _is_save(probe, found)
         ]
@@ -144,7 +145,7 @@ class AccelerateState:
         )
         said = {entry.path for found in inner for entry in found.opaque}
         report_opaque(probe, [entry for entry in opaque if entry.path not in said])
-        held = [save for found, save in saves if _part_of(found) == "weights"]
+        held = [save for found, save in saves if part_of(found) == "weights"]
         _report_parts(probe, folder, parts, held)
         return Facts(
             confidence=Confidence.LOW,
@@ -170,7 +171,8 @@ def _is_save(probe: Probe, folder: Folder) -> bool:
     return False
 
 
-def _part_of(folder: Folder) -> str:
+def part_of(folder: Folder) -> str:
+    """Return which part of a state the distributed save in a folder is: `optimizer` or `weights`."""
     name = path_text(folder.path.rpartition(b"/")[2])
     return "optimizer" if name.startswith("optimizer") else "weights"
 
@@ -225,7 +227,7 @@ def _hf_weights(probe: Probe, folder: Folder, files: Sequence[Entry]) -> list[Fa
 def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp_save.Save]) -> None:
     shown = display_name(path_text(folder.path)) or "."
     weights = [
-        *(path_text(f.path.rpartition(b"/")[2]) for f in parts.folders if _part_of(f) == "weights"),
+        *(path_text(f.path.rpartition(b"/")[2]) for f in parts.folders if part_of(f) == "weights"),
         *(each.pattern for each in parts.ranks if each.kind == "weights"),
         *(entry.name for entry in parts.full),
         *(["Hugging Face weights"] if parts.weights else []),
@@ -237,7 +239,7 @@ def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp
         words = ", ".join(weights[:6])
         probe.report("layout.weight_sets", shown, count=len(weights), sets=words)
     optimizer = (
-        any(_part_of(found) == "optimizer" for found in parts.folders)
+        any(part_of(found) == "optimizer" for found in parts.folders)
         or any(each.kind == "optimizer" for each in parts.ranks)
         or any(role_of(entry.name) == "optimizer" for entry in parts.rest)
     )
@@ -269,7 +271,7 @@ def _report_parts(probe: Probe, folder: Folder, parts: Parts, held: Sequence[dcp
 
 def _components(parts: Parts, saves: Sequence[tuple[Folder, dcp_save.Save]]) -> Iterator[Component]:
     for found, save in saves:
-        yield dcp_save.save_component(save, TORCH_DCP.name, _part_of(found), found.path)
+        yield dcp_save.save_component(save, TORCH_DCP.name, part_of(found), found.path)
     for each in parts.ranks:
         yield fsdp.component(each, fsdp.FSDP_RANK_FILES.name)
     for entry in parts.single:
@@ -288,7 +290,7 @@ def _components(parts: Parts, saves: Sequence[tuple[Folder, dcp_save.Save]]) -> 
 def _state(folder: Folder, parts: Parts, inner: Sequence[Facts]) -> StateScope:
     by_part: dict[str, list[Entry]] = {"weights": [*parts.full], "optimizer": []}
     for found in parts.folders:
-        by_part[_part_of(found)] += found.files.values()
+        by_part[part_of(found)] += found.files.values()
     for each in parts.ranks:
         by_part.setdefault(each.kind, []).extend(each.entries)
     weights = opaque_part(by_part["weights"], "of weights in FSDP's layouts")

@@ -71,5 +71,9 @@ def decode_of(format_name: str) -> Decode | None:
             from shardscope.engine.formats.decode import fsdp
 
             return fsdp.decode
+        case "accelerate_state":
+            from shardscope.engine.formats.decode import accelerate_state
+
+            return accelerate_state.decode
         case _:
             return None
