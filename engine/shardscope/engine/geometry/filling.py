@@ -4,7 +4,7 @@ What tiles need of each source is read in rising order, with reads that touch pu
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,26 @@ MOST_READS = 4096
 """Parts of one step; a step that would need more is done in halves, so that what is planned stays small too."""
 
 
+class Area(Protocol):
+    """A stretch of what is being made, to be filled."""
+
+    @property
+    def low(self) -> int: ...
+
+    @property
+    def high(self) -> int: ...
+
+    @property
+    def routes(self) -> tuple[Route, ...]: ...
+
+    @property
+    def data(self) -> Bytes:
+        """Where it is filled in. `carry` gets it with copies whose targets count from `low`."""
+        ...
+
+    def cut(self, low: int, high: int) -> Self: ...
+
+
 class Tile(NamedTuple):
     """A stretch of one target's shard."""
 
@@ -40,7 +60,7 @@ class Tile(NamedTuple):
     buffer: Bytes
     """That `data` is a part of."""
 
-    def cut(self, low: int, high: int) -> "Tile":
+    def cut(self, low: int, high: int) -> Self:
         """Return a part of the tile."""
         return self._replace(low=low, high=high, data=self.data[low - self.low : high - self.low])
 
@@ -77,12 +97,12 @@ class Filling:
             raise Fault("map.short_read", rank=rank, offset=offset, found=len(data), expected=length)
         return data
 
-    def fill(self, tiles: Sequence[Tile]) -> None:
+    def fill(self, tiles: Sequence[Area]) -> None:
         """Read what tiles are made of and put it in its place. What no copy reaches stays as it is.
 
         Raises `Fault` `map.short_read`, and those of scaling.
         """
-        parts: list[tuple[int, Copy, Tile]] = []
+        parts: list[tuple[int, Copy, Area]] = []
         count = 0
         for tile in tiles:
             for route in tile.routes:
@@ -137,7 +157,7 @@ class Filling:
                     for part in within(request.copy.turned(), begin, end):
                         self._carry(part.turned().moved(begin, 0), data, request.data)
 
-    def _serve_indexed(self, rank: int, copy: IndexedCopy, tile: Tile) -> None:
+    def _serve_indexed(self, rank: int, copy: IndexedCopy, tile: Area) -> None:
         unit = copy.unit
         target = np.frombuffer(copy.target, "<i8")
         first, last = np.searchsorted(target, (-(-tile.low // unit), -(-tile.high // unit)))
@@ -162,7 +182,7 @@ class Filling:
             at = end
 
 
-def _halves(tiles: Sequence[Tile], grain: int) -> Iterator[list[Tile]]:
+def _halves(tiles: Sequence[Area], grain: int) -> Iterator[list[Area]]:
     middles = [tile.low + max(grain, (tile.high - tile.low) // 2 // grain * grain) for tile in tiles]
     pairs = list(zip(tiles, middles, strict=True))
     yield [tile.cut(tile.low, min(middle, tile.high)) for tile, middle in pairs]

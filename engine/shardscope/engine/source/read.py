@@ -80,6 +80,13 @@ class OpenFile:
             got += count
         return got
 
+    def fileno(self) -> int:
+        """Return the descriptor, for the kernel's copy from file to file alone: bytes that never pass through this process.
+
+        It is open for reading only, and stays this object's to close.
+        """
+        return self._descriptor
+
     def hole_at(self, offset: int) -> int:
         """Return how many bytes from `offset` on the file system never stored, so that they read as zeros.
 

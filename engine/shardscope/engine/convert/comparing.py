@@ -1,0 +1,145 @@
+"""Copies of the same elements held against each other, byte for byte and tile by tile, whatever their sizes and layouts."""
+
+import threading
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.segments import cuts
+from shardscope.engine.convert.tiles import Maker, prepared
+from shardscope.engine.convert.work import Written, memory
+from shardscope.engine.geometry.compose import compose, whole
+from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.move import first_difference
+from shardscope.engine.geometry.stream import compare_replicas
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor
+from shardscope.engine.model.progress import OnProgress, check
+from shardscope.engine.model.tensors import DTYPES
+
+
+def compare(
+    one: LogicalTensor,
+    other: LogicalTensor,
+    *,
+    opener: Opener,
+    budget_bytes: int,
+    cancel: threading.Event | None = None,
+) -> int | None:
+    """Return the first element, counted row by row, in which two tensors of one type and shape differ; null where none does.
+
+    Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
+    `Fault`: `convert.not_comparable`, and those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
+    """
+    if one.dtype != other.dtype or one.shape != other.shape:
+        raise Fault("convert.not_comparable", tensor=one.name, other=other.name)
+    items = [Written(tensor, tensor.dtype, 0) for tensor in (one, other)]
+    plan = memory(items, budget_bytes // 2, 1, digest=False, checks=False)
+    first, second = (prepared(cuts(item.tensor), item.dtype) for item in items)
+    with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:
+        makers = Maker(here, plan.step), Maker(there, plan.step)
+        tiles = [np.empty(plan.step, np.uint8) for _ in makers]
+        for low in range(0, items[0].size, plan.step):
+            check(cancel)
+            high = min(low + plan.step, items[0].size)
+            left, right = (tile[: high - low] for tile in tiles)
+            makers[0].fill(first, low, high, left)
+            makers[1].fill(second, low, high, right)
+            at = first_difference(left, right)
+            if at is not None:
+                return (low + at) * 8 // DTYPES[one.dtype].bits
+    return None
+
+
+def compare_copies(
+    tensor: LogicalTensor,
+    *,
+    opener: Opener,
+    budget_bytes: int,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> None:
+    """Compare everything of a tensor that is stored more than once: further copies of fragments, and what the map says that
+    several ranks hold.
+
+    Raises `Fault`: `convert.copies_differ`, `map.replicas_disagree`; otherwise as `compare`.
+    """
+    for kept, copy in replicas(tensor):
+        at = compare(
+            shard_of(tensor, kept),
+            shard_of(tensor, copy),
+            opener=opener,
+            budget_bytes=budget_bytes,
+            cancel=cancel,
+        )
+        if at is not None:
+            raise Fault(
+                "convert.copies_differ",
+                tensor=tensor.name,
+                offset=at * DTYPES[tensor.dtype].bits // 8,
+                first=kept.record.file,
+                second=copy.record.file,
+            )
+    _compare_holders(tensor, opener, budget_bytes, cancel, progress)
+
+
+def replicas(tensor: LogicalTensor) -> Iterator[tuple[Fragment, Fragment]]:
+    """Yield each further copy of a fragment beside the fragment, unless both are the same bytes."""
+    fragments = {fragment.label: fragment for fragment in tensor.fragments}
+    for copy in tensor.replicas:
+        kept = fragments.get(copy.label)
+        if kept is None:
+            raise Fault("convert.fragment_missing", tensor=tensor.name, rank=copy.label)
+        if (kept.record, kept.offset, kept.strides) != (copy.record, copy.offset, copy.strides):
+            yield kept, copy
+
+
+def shard_of(tensor: LogicalTensor, fragment: Fragment) -> LogicalTensor:
+    """Return one shard as a tensor of its own."""
+    return LogicalTensor(
+        name=tensor.name,
+        dtype=fragment.dtype or tensor.dtype,
+        shape=fragment.shape,
+        map=whole(fragment.shape),
+        mesh=None,
+        fragments=(msgspec.structs.replace(fragment, label=0),),
+    )
+
+
+def _compare_holders(
+    tensor: LogicalTensor,
+    opener: Opener,
+    budget_bytes: int,
+    cancel: threading.Event | None,
+    progress: OnProgress | None,
+) -> None:
+    source = normal_form(tensor)
+    if not any(len(piece.holders) > 1 for shard in source.ranks for piece in shard.held):
+        return
+    plan = compose(source, source)
+    shards = {
+        fragment.label: Written(shard_of(tensor, fragment), tensor.dtype, 0) for fragment in tensor.fragments
+    }
+    made = {rank: prepared(cuts(item.tensor), item.dtype) for rank, item in shards.items()}
+    share = memory(shards.values(), budget_bytes // 2, 1, digest=False, checks=False)
+    with Contents(opener, share.records) as contents:
+        maker = Maker(contents, share.step)
+
+        def read(rank: int, offset: int, length: int) -> memoryview:
+            data = np.empty(length, np.uint8)
+            for low in range(offset, offset + length, share.step):
+                high = min(low + share.step, offset + length)
+                maker.fill(made[rank], low, high, data[low - offset : high - offset])
+            return data.data
+
+        compare_replicas(
+            plan,
+            source,
+            dtype=tensor.dtype,
+            read=read,
+            budget_bytes=budget_bytes // 2,
+            cancel=cancel,
+            progress=progress,
+        )
