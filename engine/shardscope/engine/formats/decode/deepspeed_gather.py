@@ -264,7 +264,7 @@ def _add_module_only(decoder: Decoder, save: Save, found: Gathered) -> None:
             place = (stage, tp, 0)
             if any(place[:2] == other[:2] for other in item.shards.get(WEIGHT, {})):
                 continue
-            if item.shards and prod(held.tensor.shape):
+            if item.shards and item.exact and prod(held.tensor.shape):
                 continue  # masters of other ranks, and here a tensor that no partition has: reported where it is placed
             if save.degrees.stage == 3 and name not in buffers:
                 continue  # a placeholder without elements

@@ -28,7 +28,9 @@ from shardscope.engine.model.translation import Translation
 Shape = tuple[int, ...]
 _WHOLE: Final = Replicate()
 _UNMATCHED: Final = "universal.unmatched"
-BY_CONVENTION: Final = "in no category: taken as cut along dimension 0, which is what its writer means by that"
+BY_CONVENTION: Final = (
+    "in no category: taken as cut along dimension 0, which is what its writer means by that"
+)
 
 
 class Layout(Struct, frozen=True):

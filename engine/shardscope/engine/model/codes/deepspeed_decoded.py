@@ -155,7 +155,7 @@ _CUTS: Final = (
         "deepspeed.cut_by_convention",
         Severity.WARNING,
         Stage.DECODE,
-        "{count:count tensor} is in no category and taken as cut along dimension 0, first {first:name}.",
+        "In no category, and taken as cut along dimension 0: {count:count tensor}, first {first:name}.",
         "Check that those are plain column-parallel weights before you convert.",
         "DeepSpeed's writers list replicated, row-parallel and fused parameters, and mean a plain cut along dimension 0 by "
         "listing one nowhere. Its converter joins what is left so without a word. Releases since 0.19.7 record a map of "
@@ -164,7 +164,7 @@ _CUTS: Final = (
     ),
     _error(
         "deepspeed.tensor_absent",
-        "{count:count tensor} is named and stored nowhere, first {first:name}.",
+        "Named, and stored nowhere: {count:count tensor}, first {first:name}.",
         _SAME,
         "The module of a stage 3 save holds placeholders; the values are in partitions or in fragments of frozen parameters.",
     ),
@@ -177,13 +177,13 @@ _CUTS: Final = (
     ),
     _info(
         "deepspeed.extra_states",
-        "{count:count entry} of modules is no tensor, first {first:name}.",
+        "Of what modules hold, {count:count item} cannot be listed as tensors, first {first:name}.",
         "Nothing needs to be done.",
         "Layers can keep an extra state of their own, which is no weight.",
     ),
     _info(
         "deepspeed.module_precision",
-        "{count:count parameter} has no fp32 master and is listed in the precision of the module, first {first:name}.",
+        "Without an fp32 master, and listed in the precision of the module: {count:count tensor}, first {first:name}.",
         "Nothing needs to be done: nothing more precise was saved.",
         "Frozen parameters and everything in a save without partitions are stored in the module alone. DeepSpeed's own "
         "recovery script leaves frozen parameters of stage 1 out without a word.",
@@ -235,14 +235,14 @@ _TRUTH: Final = (
     ),
     _info(
         "deepspeed.universal_copies",
-        "{count:count tensor} is not under zero/, or not in its own type, and listed from the copied model states, first "
+        "Listed from the copied model states, since it is not under zero/ or not in its own type: {count:count tensor}, first "
         "{first:name}.",
         "Nothing needs to be done.",
         "The converter leaves frozen, tied and buffer entries of stage 3 out, and turns buffers of every type into floats.",
     ),
     _warning(
         "deepspeed.universal_unknown",
-        "{count:count parameter} under zero/ is named nowhere in the copied model states, first {first:name}.",
+        "Under zero/, and named nowhere in the copied model states: {count:count parameter}, first {first:name}.",
         "Move away what does not belong to the save.",
         "Every parameter of the save is named in the model states that the converter copied.",
     ),
