@@ -18,6 +18,7 @@ PLANNER = "torch.distributed.checkpoint.planner"
 class Size(tuple[int, ...]):
     """`torch.Size`."""
 
+    __slots__ = ()
     __module__ = "torch"
 
     def __reduce__(self) -> tuple[type, tuple[tuple[int, ...]]]:

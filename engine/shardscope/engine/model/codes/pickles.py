@@ -118,6 +118,12 @@ TABLE: Final = (
         "Do not trust the tensors of this storage.",
     ),
     _odd(
+        "storage_key",
+        "A storage of {file:path} has the key {key:name}, which torch does not write.",
+        "Keys of storages are numbers, and name a record of the archive. Another key can find no record, and is never made a path.",
+        "Ask where the file comes from.",
+    ),
+    _odd(
         "tensor_overlap",
         "Tensors of {file:path} use elements of their storage more than once, for example of {key:name}.",
         "An expanded or overlapping view has more elements than its storage. It is legal, and a copy of it is larger than the file.",
@@ -140,6 +146,12 @@ TABLE: Final = (
         "{count:count byte} follow the end of the pickle in {file:path}.",
         "A loader stops where the pickle ends and does not look at what follows. Neither does this reader.",
         "Ask where the file comes from; no pickler writes anything there.",
+    ),
+    _odd(
+        "nested",
+        "The pickle in {file:path} holds another one as bytes, by {reference:name}; that one was not read.",
+        "Tensors that were pickled without torch.save carry a whole file of torch.save each. A loader would read it in turn.",
+        "Save the tensors again with torch.save.",
     ),
     _odd(
         "stack_left",
@@ -177,6 +189,14 @@ TABLE: Final = (
         "Not listed: {count:count more foreign name} that a loader of {file:path} would call.",
         "Foreign calls are listed up to a bound; all of them are among the references of the pickle.",
         "See the list of references.",
+    ),
+    Code(
+        "pickle.foreign_name",
+        Severity.INFO,
+        Stage.DECODE,
+        "The pickle in {file:path} refers to {count:count name} outside of the table, for example {reference:name}.",
+        "See the list of references.",
+        "A loader would import the module of each. Here a name is only listed, and what it stands for stays opaque.",
     ),
     Code(
         "pickle.arguments",

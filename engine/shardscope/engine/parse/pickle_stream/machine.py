@@ -5,6 +5,7 @@ Nothing is imported, looked up or called: names become `Reference`s, calls becom
 """
 
 from struct import error as LayoutError  # noqa: N812 - what the standard library calls it
+from typing import Final
 
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.parse.pickle_stream import opcodes as op
@@ -18,6 +19,13 @@ from shardscope.engine.parse.pickle_stream.state import (
     Machine,
     Stream,
 )
+
+BYTE_FOLLOWS: Final = frozenset(
+    (
+        op.BINGET, op.BINPUT, op.BININT1, op.LONG1, op.SHORT_BINUNICODE, op.SHORT_BINSTRING, op.SHORT_BINBYTES, op.PROTO,
+    )
+)  # fmt: skip
+"""Opcodes with an argument, or a length, of one byte."""
 
 
 def read_pickle(stream: Stream, start: int) -> tuple[object, int]:  # noqa: C901 - one loop, for speed
@@ -174,7 +182,7 @@ def read_pickle(stream: Stream, start: int) -> tuple[object, int]:  # noqa: C901
 
 def _underflow(code: int, at: int, size: int) -> Fault:
     """Return why something was not where an opcode looks for it."""
-    if at >= size:
+    if at >= size and code in BYTE_FOLLOWS:
         return Fault("pickle.truncated", position=size)
     if code in (op.BINGET, op.LONG_BINGET, op.GET):
         return Fault("pickle.memo_unset", position=at - 1)

@@ -17,6 +17,7 @@ PROTOCOLS: Final = 5
 """The highest protocol there is."""
 SMALLEST_FRAME: Final = 4
 """Bytes: no pickler frames less (CPython, `_Framer._FRAME_SIZE_MIN`)."""
+EXTENSION_BYTES: Final = {op.EXT1: 1, op.EXT2: 2, op.EXT4: 4}
 LARGE: Final = 64 << 10
 """Bytes from which texts are written between frames (`_Framer._FRAME_SIZE_TARGET`)."""
 
@@ -225,6 +226,7 @@ def newobj_ex(machine: Machine, at: int) -> int:
 
 
 def extension(machine: Machine, at: int) -> int:
+    machine.check_length(at, EXTENSION_BYTES[machine.data[at - 1]], "pickle_string_bytes")
     raise Fault("pickle.extension", position=at - 1)
 
 

@@ -9,8 +9,8 @@ from shardscope.engine.model.blocker import Fault
 WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 REAL = re.compile(rb"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?")
 NOT_FINITE = (b"nan", b"inf", b"-inf")
-PLAIN = re.compile(rb"""(?:[^\\]|\\[\\'"nrt]|\\x[0-9a-f]{2})*""", re.DOTALL)
-"""What Python 2's `repr` puts between quotes."""
+QUOTED = re.compile(rb"""(['"])((?:(?!\1)[^\\]|\\[\\'"nrt]|\\x[0-9a-f]{2})*)\1""", re.DOTALL)
+"""A string as Python 2's `repr` writes it."""
 
 
 def whole(raw: bytes, at: int) -> int:
@@ -35,9 +35,10 @@ def real(raw: bytes, at: int) -> float:
 
 def quoted(raw: bytes, at: int) -> bytes:
     """Return what stands between quotes, with the escapes of Python 2's `repr` undone."""
-    if len(raw) < 2 or raw[0] not in b"'\"" or raw[0] != raw[-1] or not PLAIN.fullmatch(raw, 1, len(raw) - 1):
+    found = QUOTED.fullmatch(raw)
+    if found is None:
         raise Fault("pickle.text_form", position=at)
-    return codecs.escape_decode(raw[1:-1])[0]
+    return codecs.escape_decode(found[2])[0]
 
 
 def unescaped(raw: bytes, at: int) -> str:

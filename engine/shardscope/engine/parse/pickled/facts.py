@@ -167,8 +167,6 @@ class Facts:
         key = self.callee(call)
         rule = self.table.calls.get(key)
         if rule is None:
-            if key in self.table.names:
-                self.odd(key)
             return self.opaque(key, call)
         if self._nested >= NESTED_RULES:
             raise Odd
@@ -264,8 +262,9 @@ class Facts:
         remade = Counter(id(kind) for _, kind in self.remade.values())
         for reference in self.stream.references.values():
             calls = reference.called + remade[id(reference)]
-            known = self.table.knows((reference.module, reference.name))
-            if (reference.module, reference.name) in GETATTR:
+            key = (reference.module, reference.name)
+            known = key in self.table.calls or (key in self.table.names and not calls)
+            if key in GETATTR:
                 known = explained[id(reference)] == reference.called
             found.append(
                 ReferenceUse(
@@ -289,14 +288,25 @@ class Facts:
             Finding("pickle.arguments", {"reference": name, "count": count})
             for name, count in self._odd.items()
         ]
-        foreign = [each for each in references if each.use == "called" and not each.known]
-        found += [
-            Finding("pickle.foreign_call", {"reference": f"{each.module}.{each.name}", "count": each.count})
-            for each in foreign[:FOREIGN_LISTED]
-        ]
-        if len(foreign) > FOREIGN_LISTED:
-            found.append(Finding("pickle.foreign_calls_more", {"count": len(foreign) - FOREIGN_LISTED}))
-        return found
+        return found + _foreign([each for each in references if not each.known])
+
+
+def _foreign(references: Sequence[ReferenceUse]) -> list[Finding]:
+    """Return a finding for each name that a loader would call, up to a bound, and one for those that it would look up."""
+    called = [each for each in references if each.use == "called"]
+    found = [
+        Finding("pickle.foreign_call", {"reference": _dotted(each), "count": each.count})
+        for each in called[:FOREIGN_LISTED]
+    ]
+    if len(called) > FOREIGN_LISTED:
+        found.append(Finding("pickle.foreign_calls_more", {"count": len(called) - FOREIGN_LISTED}))
+    if named := [each for each in references if each.use == "named"]:
+        found.append(Finding("pickle.foreign_name", {"reference": _dotted(named[0]), "count": len(named)}))
+    return found
+
+
+def _dotted(reference: ReferenceUse) -> str:
+    return f"{reference.module}.{reference.name}"
 
 
 GETATTR: Final = frozenset({("__builtin__", "getattr"), ("builtins", "getattr")})

@@ -142,6 +142,12 @@ def attribute(facts: Facts, call: Call) -> Named:
     return Named(*found, called=False)
 
 
+def nested(facts: Facts, call: Call) -> Record:
+    """`torch.storage._load_from_bytes(data)`: a file of torch.save within the pickle. It is kept as bytes and not read."""
+    facts.stream.note("pickle.nested", reference="torch.storage._load_from_bytes")
+    return Record("Nested", ("data",), facts.numbers(nothing_more(call, 1)))
+
+
 def remade(facts: Facts, call: Call) -> Node:
     """`copyreg._reconstructor(cls, base, state)` and `copyreg.__newobj__(cls, *args)`: a `cls` by another way."""
     kind, *args = call.args

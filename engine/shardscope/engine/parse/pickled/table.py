@@ -108,6 +108,7 @@ _TORCH: Final[Rules] = {
     ("torch", "Size"): plain.torch_size,
     ("torch", "device"): plain.device,
     ("torch.serialization", "_get_layout"): tensors.layout,
+    ("torch.storage", "_load_from_bytes"): plain.nested,
     ("torch", "Generator"): fields("Generator", ("device",)),
 }
 

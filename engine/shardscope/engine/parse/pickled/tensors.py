@@ -1,5 +1,6 @@
 """Tensors and storages, as torch's rebuild functions describe them (`torch/_utils.py`, `torch/serialization.py`)."""
 
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import Final
@@ -7,9 +8,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from shardscope.engine.model.pickled import Named, Node, PickledStorage, PickledTensor, Record
-from shardscope.engine.parse.pickle_stream.records import Call, Persistent, Reference
+from shardscope.engine.parse.pickle_stream.records import Call, Dict, Persistent, Reference
 from shardscope.engine.parse.pickled.facts import Facts, Odd, state_fields
 
+STORAGE_KEY: Final = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*")
+"""torch writes numbers: a count, or the address of the storage."""
 HIGHEST: Final = (1 << 63) - 1
 MOST_DIMENSIONS: Final = 64
 
@@ -58,6 +61,12 @@ def boolean(value: object) -> bool:
     return value
 
 
+def mapping_or_nothing(value: object = None) -> None:
+    """Raise `Odd` where a value that nobody needs is neither a mapping nor nothing."""
+    if value is not None and type(value) is not Dict:
+        raise Odd
+
+
 def size(value: object) -> tuple[int, ...]:
     """Return a tuple of numbers or a `torch.Size` of one. Raises `Odd` for anything else."""
     if type(value) is Call and is_reference(value.callee, "torch", "Size") and len(value.args) == 1:
@@ -84,9 +93,12 @@ def dtype(value: object) -> str:
 def storage(facts: Facts, value: object) -> int:
     """Return the place of a storage among `Pickled.storages`. Raises `Odd` where a persistent id describes none."""
     described = storage_of(value)
-    place = facts.storage_places.get(described.key)
+    own = described.key if described.view is None else described.view[0]
+    place = facts.storage_places.get(own)
     if place is None:
-        place = facts.storage_places[described.key] = len(facts.storages)
+        if not STORAGE_KEY.fullmatch(described.key):
+            facts.stream.note("pickle.storage_key", key=described.key)
+        place = facts.storage_places[own] = len(facts.storages)
         facts.storages.append(described)
     elif facts.storages[place] != described:
         facts.stream.note("pickle.storage_conflict", key=described.key)
@@ -149,7 +161,8 @@ def strided(
     if len(its_shape) != len(its_strides) or prod(its_shape) > HIGHEST:
         raise Odd
     item = BYTES[found]
-    there = described.elements * (1 if described.dtype is None else BYTES[described.dtype])
+    held = described.elements if described.view is None else described.view[2]
+    there = held * (1 if described.dtype is None else BYTES[described.dtype])
     last = begin + sum((length - 1) * stride for length, stride in zip(its_shape, its_strides, strict=True))
     if 0 not in its_shape:
         if (last + 1) * item > there:
@@ -167,13 +180,15 @@ def tensor_v1(facts: Facts, call: Call) -> PickledTensor:
 
 def tensor_v2(facts: Facts, call: Call) -> PickledTensor:
     """`_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, metadata=None)`."""
-    place, offset, shape, strides, grad, *_ = nothing_more(call, 6, 7)
+    place, offset, shape, strides, grad, _, *metadata = nothing_more(call, 6, 7)
+    mapping_or_nothing(*metadata)
     return replace(strided(facts, place, offset, shape, strides, None), requires_grad=boolean(grad))
 
 
 def tensor_v3(facts: Facts, call: Call) -> PickledTensor:
     """`_rebuild_tensor_v3(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None)`."""
-    place, offset, shape, strides, grad, _, kind, *_ = nothing_more(call, 7, 8)
+    place, offset, shape, strides, grad, _, kind, *metadata = nothing_more(call, 7, 8)
+    mapping_or_nothing(*metadata)
     return replace(strided(facts, place, offset, shape, strides, dtype(kind)), requires_grad=boolean(grad))
 
 
