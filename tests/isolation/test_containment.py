@@ -1,6 +1,7 @@
 """What becomes of a worker that ends, hangs, floods or lies: a fault about one pickle, and the next one is read."""
 
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -223,21 +224,23 @@ def test_work_stops_when_it_is_cancelled(contain: Contain, data: bytes) -> None:
     assert psutil.Process().children() == []
 
 
-def test_nothing_is_left_after_many_runs(contain: Contain) -> None:
+def test_nothing_is_left_after_many_runs(
+    contain: Contain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     me = psutil.Process()
-    temporary = Path(tempfile.gettempdir())
     with contain() as worker:
         worker.read(b"x")
-    before = (me.num_fds(), threading.active_count(), me.num_threads(), set(temporary.iterdir()))
+    before = (me.num_fds(), threading.active_count(), me.num_threads())
     for number in range(50):
         with contain() as worker:
             worker.read(b"x")
             if number % 5 == 0:
                 refused(worker, b"end:1")
-    after = (me.num_fds(), threading.active_count(), me.num_threads(), set(temporary.iterdir()))
 
-    assert after == before
+    assert (me.num_fds(), threading.active_count(), me.num_threads()) == before
     assert me.children() == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("program", ["", "/nonexistent/python", "/bin/true", "/bin/cat", "/dev/null"])
@@ -245,6 +248,24 @@ def test_without_an_interpreter_decoding_is_refused(program: str, monkeypatch: p
     before = psutil.Process().num_fds()
     monkeypatch.setattr(sys, "executable", program)
     assert lacking() is Facility.INTERPRETER
+    assert psutil.Process().num_fds() == before
+
+
+def test_without_descriptors_to_spare_decoding_is_refused() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = psutil.Process().num_fds()
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+    kept = [os.dup(0) for _ in range(highest + 1 - before)]  # no number is free below the limit
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 3, hard))
+        with pytest.raises(Fault) as caught:
+            preflight()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in kept:
+            os.close(descriptor)
+
+    assert caught.value.finding.code == "isolation.unavailable"
     assert psutil.Process().num_fds() == before
 
 

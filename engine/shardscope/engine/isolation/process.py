@@ -6,6 +6,7 @@ environment, no settings of the site and no folder of a person's, in `/`, with t
 
 import contextlib
 import fcntl
+import gc
 import os
 import select
 import signal
@@ -65,13 +66,14 @@ class Process:
     def __init__(self) -> None:
         """Start the worker. Raises `Lacking` where no interpreter can be started."""
         line = command(os.getpid())
-        theirs_in, self._requests = os.pipe()
-        self._answers, theirs_out = os.pipe()
+        pipes: list[int] = []
         try:
+            pipes += os.pipe()
+            pipes += os.pipe()
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
                 line,
-                stdin=theirs_in,
-                stdout=theirs_out,
+                stdin=pipes[0],
+                stdout=pipes[3],
                 stderr=subprocess.DEVNULL,
                 close_fds=True,
                 cwd="/",
@@ -79,11 +81,12 @@ class Process:
                 start_new_session=True,  # an interrupt from the terminal is for us to handle
             )
         except OSError:
-            self._close()
+            for descriptor in pipes:
+                os.close(descriptor)
             raise Lacking(Facility.INTERPRETER) from None
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
+        theirs_in, self._requests, self._answers, theirs_out = pipes
+        os.close(theirs_in)
+        os.close(theirs_out)
         for descriptor in (self._requests, self._answers):
             os.set_blocking(descriptor, False)
             with contextlib.suppress(OSError):  # a larger pipe is only quicker
@@ -125,10 +128,15 @@ class Process:
             seconds,
             cancel,
         )
+        collecting = gc.isenabled()
+        gc.disable()  # millions of nodes that all stay: looking through them would take most of the time
         try:
             return frames.answer_of(document)
         except (msgspec.DecodeError, RecursionError):
             raise Broken("it is no document of the known form") from None
+        finally:
+            if collecting:
+                gc.enable()
 
     def end(self) -> None:
         """End a worker that is idle: without its pipes it has nothing to wait for. One that does not go is killed."""
