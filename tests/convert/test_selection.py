@@ -4,7 +4,7 @@ from math import prod
 
 import pytest
 
-from shardscope.engine.convert.selection import Selection, convertible, select
+from shardscope.engine.convert.selection import Selection, select
 from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
@@ -40,6 +40,15 @@ def test_model_weights_alone_are_written_unless_more_is_asked_for() -> None:
     (left,) = found.left_out
     assert (left.what, left.tensors, left.bytes) == ("optimizer", 1, 24)
     assert names(chosen(tensor("w"), MOMENT, component="all")) == ["w", "w.exp_avg"]
+
+
+def test_state_that_is_kept_apart_is_listed_by_its_component_alone() -> None:
+    moment = tensor("exp_avg::w", component="optimizer", role="state", apart=True)
+    found = chosen(tensor("w"), moment, component="all")
+
+    assert names(found) == ["w"]
+    assert [(left.what, left.tensors) for left in found.left_out] == [("optimizer", 1)]
+    assert names(chosen(tensor("w"), moment, component="optimizer")) == ["exp_avg::w"]
 
 
 def test_runtime_state_among_weights_is_left_out_and_said() -> None:
@@ -115,10 +124,10 @@ def test_prefixes_of_wrappers_are_shown_and_kept() -> None:
     ],
 )
 def test_what_safetensors_does_not_hold_has_a_reason(item: LogicalTensor, word: str) -> None:
-    assert word in (convertible(item) or "")
+    assert word in (item.unwritable or "")
 
 
 def test_an_empty_tensor_needs_no_bytes() -> None:
     map_, mesh = chunk_list((0, 4), [((0, 0), (0, 4))])
 
-    assert convertible(LogicalTensor("e", "F32", (0, 4), map_, mesh, ())) is None
+    assert LogicalTensor("e", "F32", (0, 4), map_, mesh, ()).unwritable is None

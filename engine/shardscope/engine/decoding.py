@@ -118,9 +118,14 @@ def bytes_of(tensor: LogicalTensor) -> int | None:
 
 
 def table_of(tensors: Iterable[LogicalTensor]) -> TensorTable:
-    """Return tensors as rows of a table: of several files the first one is named, and how many more there are."""
+    """Return tensors as rows of a table: of several files the first one is named, and how many more there are.
+
+    Those without elements have no row; a blocker names each.
+    """
     table = TensorTable()
     for tensor in tensors:
+        if tensor.unwritable is not None:
+            continue
         table.append(_files(tensor), tensor.name, tensor.dtype, tensor.shape, *_range(tensor))
     return table
 
@@ -184,7 +189,7 @@ def references_of(used: Sequence[PickleUse]) -> tuple[Reference, ...]:
 def _components(catalogue: Catalogue) -> tuple[ComponentFigures, ...]:
     found = []
     for component in ("model", "optimizer", "other"):
-        tensors = catalogue.of(component)
+        tensors = [tensor for tensor in catalogue.of(component) if tensor.unwritable is None]
         if not tensors:
             continue
         sizes = [bytes_of(tensor) for tensor in tensors if tensor.alias_of is None]

@@ -9,7 +9,7 @@ from shardscope.engine.decoding import bytes_of
 from shardscope.engine.geometry.document import written
 from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
-from shardscope.engine.model.documents import CatalogueTensor, StoredFragment
+from shardscope.engine.model.documents import CatalogueTensor, RefusedTensor, StoredFragment
 from shardscope.engine.model.schemas import CATALOGUE
 from shardscope.engine.model.text import json_escape
 
@@ -27,21 +27,28 @@ def json_parts(
     order: str | None,
 ) -> Iterator[bytes]:
     """Yield the document `shardscope.catalogue/1`, one tensor a line; `names` are those asked for, null for all."""
-    tensors = [t for t in catalogue.of(listed) if names is None or t.name in names]
+    found = catalogue.of(listed)
+    refused = [_refused(t, t.unwritable) for t in found if t.unwritable is not None]
+    tensors = [t for t in found if t.unwritable is None and (names is None or t.name in names)]
     if order == "name":
         tensors.sort(key=lambda tensor: tensor.name)
     elif order == "bytes":
         tensors.sort(key=lambda tensor: (-(bytes_of(tensor) or 0), tensor.name))
     yield (
-        f'{{"schema":"{CATALOGUE}","component":"{listed}","count":{len(tensors)},"opaque_files":{opaque},"tensors":['
+        f'{{"schema":"{CATALOGUE}","component":"{listed}","count":{len(tensors)},"opaque_files":{opaque},'
     ).encode()
     encode = msgspec.json.Encoder().encode
+    yield b'"refused":' + json_escape(encode(refused).decode()).encode() + b',"tensors":['
     separator = b"\n"
     for tensor in tensors:
         line = encode(row(tensor, fragments=fragments))
         yield separator + json_escape(line.decode()).encode()
         separator = b",\n"
     yield b"\n]}\n" if tensors else b"]}\n"
+
+
+def _refused(tensor: LogicalTensor, why: str) -> RefusedTensor:
+    return RefusedTensor(tensor.name, tensor.dtype, tensor.shape, tensor.component, why)
 
 
 def row(tensor: LogicalTensor, *, fragments: bool) -> CatalogueTensor:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from shardscope.engine.convert import header
-from shardscope.engine.convert.selection import Chosen, Selection, convertible, select
+from shardscope.engine.convert.selection import Chosen, Selection, select
 from shardscope.engine.convert.sharding import planned_bytes, shard
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Finding, Severity, blocker
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
@@ -49,10 +49,10 @@ def plan(
     selection = select(catalogue, options, size_of)
     found = [item for item in blockers if stops(item, selection)]
     for item in selection.chosen:
-        reason = convertible(item.tensor)
+        reason = item.tensor.unwritable
         if reason is not None:
             found.append(blocker(Finding("convert.tensor", {"tensor": item.tensor.name, "reason": reason})))
-    sound = [item for item in selection.chosen if convertible(item.tensor) is None]
+    sound = [item for item in selection.chosen if item.tensor.unwritable is None]
     if not selection.chosen:
         params = {"count": len(catalogue.tensors), "options": "--component, --include and --exclude"}
         found.append(blocker(Finding("convert.nothing", params)))

@@ -11,7 +11,6 @@ from shardscope.engine.convert.renaming import Renaming, common_prefix, wrappers
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.plan import Alias, Decision, LeftOut, PlanOptions
-from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted, display_name
 
 CASTABLE: Final = ("F16", "BF16", "F32", "F64")
@@ -70,14 +69,12 @@ def _leave_components(
     decisions: list[Decision],
     size_of: Callable[[LogicalTensor], int | None],
 ) -> None:
-    if options.component == "all":
-        return
-    others = [t for t in catalogue.tensors if t.component != options.component]
+    wanted = {id(tensor) for tensor in catalogue.of(options.component)}
+    others = [tensor for tensor in catalogue.tensors if id(tensor) not in wanted]
     for component in dict.fromkeys(tensor.component for tensor in others):
         some = [tensor for tensor in others if tensor.component == component]
-        left.append(
-            LeftOut(component, len(some), _total(some, size_of), "not asked for: --component names it")
-        )
+        why = "kept apart from the model" if options.component == "all" else "not asked for"
+        left.append(LeftOut(component, len(some), _total(some, size_of), f"{why}: --component names it"))
     if others:
         choice = f"{options.component} tensors only"
         decisions.append(
@@ -270,12 +267,3 @@ def _total(tensors: Iterable[LogicalTensor], size_of: Callable[[LogicalTensor], 
     sizes = [size_of(tensor) for tensor in tensors]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
-
-
-def convertible(tensor: LogicalTensor) -> str | None:
-    """Return why a tensor cannot be written as safetensors; null where it can."""
-    if tensor.dtype not in DTYPES:
-        return f"its type, {display_name(tensor.dtype, 40)}, does not exist in safetensors"
-    if not tensor.fragments and 0 not in tensor.shape:
-        return "it has no bytes in this checkpoint"
-    return None

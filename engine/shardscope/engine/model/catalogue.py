@@ -11,6 +11,8 @@ from msgspec import Struct
 from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.text import display_name
 
 Role = Literal["parameter", "frozen", "buffer", "state", "other"]
 
@@ -71,8 +73,19 @@ class LogicalTensor(Struct, frozen=True):
     """Where the writer padded it (a vocabulary): the shape with its padding. `shape` is then the true one."""
     replicas: tuple[Fragment, ...] = ()
     """Further copies of fragments, under the labels of those: they must hold the same bytes."""
+    apart: bool = False
+    """State that is kept apart from the model's: in files or partitions of its own, under names that are made here."""
     note: str | None = None
     """One clause for a person."""
+
+    @property
+    def unwritable(self) -> str | None:
+        """Why it has no elements that safetensors could hold; null where it has."""
+        if self.dtype not in DTYPES:
+            return f"its type, {display_name(self.dtype, 40)}, does not exist in safetensors"
+        if not self.fragments and 0 not in self.shape:
+            return "it has no bytes in this checkpoint"
+        return None
 
 
 class Catalogue(Struct, frozen=True):
@@ -81,7 +94,10 @@ class Catalogue(Struct, frozen=True):
     tensors: tuple[LogicalTensor, ...]
 
     def of(self, component: str) -> tuple[LogicalTensor, ...]:
-        """Return the tensors of one component, or of `all`."""
+        """Return the tensors of one component, or of `all`: everything under the checkpoint's own names.
+
+        State that is kept apart is not in the model's namespace; only its component lists it.
+        """
         if component == "all":
-            return self.tensors
+            return tuple(tensor for tensor in self.tensors if not tensor.apart)
         return tuple(tensor for tensor in self.tensors if tensor.component == component)

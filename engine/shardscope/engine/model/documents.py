@@ -93,6 +93,16 @@ class CatalogueTensor(Struct, frozen=True, forbid_unknown_fields=True):
     """With `--fragments`."""
 
 
+class RefusedTensor(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tensor that is described and has no elements that could be read or written."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    component: Component
+    why: str
+
+
 class CatalogueDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """The tensors of a checkpoint of which pickles were decoded."""
 
@@ -102,6 +112,7 @@ class CatalogueDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """How many are listed here, after `--filter`."""
     opaque_files: int
     """Files that could not be decoded."""
+    refused: tuple[RefusedTensor, ...]
     tensors: tuple[CatalogueTensor, ...]
 
 
