@@ -53,6 +53,8 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     ranks = placed(probe, files)
     if ranks is None:
         return facts
+    if ranks.on_diagonal:
+        decoder.settle(claim, "megatron.rank_missing")
     shown = display_name(path_text(claim.folder)) or "."
     shards = _shards(decoder, ranks)
     tensors = shards.tensors() if shards is not None and shards.gather() else []
@@ -103,6 +105,8 @@ def _report(decoder: Decoder, shown: str, shards: Shards, count: int) -> None:
             table=shards.layout.name,
             tensor=name,
         )
+    for finding in list(shards.unclear.values())[:1]:
+        probe.note(finding, shown)
     if shards.extra:
         probe.report("megatron.extra_state", shown, count=shards.extra)
     if count:

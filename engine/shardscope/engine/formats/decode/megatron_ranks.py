@@ -68,6 +68,17 @@ class Ranks(Struct, frozen=True):
     pp: int
     ep: int
 
+    @property
+    def on_diagonal(self) -> bool:
+        """Whether experts have no cut of their own, so that a rank's place among the experts follows from its slice.
+
+        Not every pair of numbers is a rank then; all of them are here where every number is.
+        """
+        slices = {(place.pp, place.tp) for place in self.files}
+        experts = {(place.pp, place.ep) for place in self.files}
+        whole = len(slices) == self.pp * self.tp and len(experts) == self.pp * self.ep
+        return self.args.etp == 1 and self.tp > 1 and self.ep > 1 and whole
+
     def label(self, place: Place) -> int:
         """Return the number of a rank: tensor parallel ranks are next to each other, pipeline stages furthest apart."""
         return (place.pp * self.ep + place.ep) * self.tp + place.tp

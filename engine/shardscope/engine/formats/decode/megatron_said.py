@@ -41,7 +41,9 @@ def rank_topology(ranks: Ranks) -> Topology:
     )
     expert = (
         _axis("ep", ranks.ep, args.ep, says("expert_model_parallel_size")),
-        _axis("etp", args.etp or ranks.tp, args.etp, says("expert_tensor_parallel_size")),
+        Axis("etp", args.etp, Basis.DECLARED, says("expert_tensor_parallel_size"))
+        if args.etp
+        else Axis("etp", ranks.tp, Basis.DERIVED, "as tp, where nothing else is declared"),
         dense[1],
     )
     places = sorted(ranks.files)
@@ -53,8 +55,10 @@ def rank_topology(ranks: Ranks) -> Topology:
     for place in places:
         folder = ranks.files[place].folder
         files = tuple(entry.text for entry in folder.files)
-        where = ("expert", _expert(place, args, ranks)) if ranks.ep > 1 else ("dense", (place.tp, place.pp))
-        held.append(RankFiles(*where, files))
+        if ranks.ep > 1:
+            held.append(RankFiles("expert", _expert(place, args, ranks), files))
+        else:
+            held.append(RankFiles("dense", (place.tp, place.pp), files))
     return Topology(tuple(meshes), tuple(held), _stages(args))
 
 
@@ -91,7 +95,9 @@ def declared_topology(args: Args | None, world: int | None) -> Topology:
     if (args.ep or 1) > 1:
         expert = (
             _declared("ep", args.ep, says("expert_model_parallel_size")),
-            _declared("etp", args.etp or args.tp, says("expert_tensor_parallel_size")),
+            _declared("etp", args.etp, says("expert_tensor_parallel_size"))
+            if args.etp or not args.tp
+            else Axis("etp", args.tp, Basis.DERIVED, "as tp, where nothing else is declared"),
             axes[2 if world is not None else 1],
         )
         meshes.append(Mesh("expert", expert))

@@ -13,7 +13,7 @@ from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.geometry.mapping.cuts import TP, shard_map
 from shardscope.engine.geometry.mapping.sections import Asked
 from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.pickled import Number, PickledTensor, Plain
@@ -61,8 +61,8 @@ class Shards:
         """Entries of extra state, which are no tensors of the model."""
         self.unknown: dict[str, RankFile] = {}
         """Names that the table does not know, where it would have to."""
-        self.used: dict[str, None] = {}
-        """Kinds of the table that were put to use."""
+        self.unclear: dict[str, Finding] = {}
+        """Names whose meaning depends on a fact that is not declared."""
 
     def gather(self) -> bool:
         """Sort the tensors of every file; false where their layers cannot be numbered, which is reported."""
@@ -104,14 +104,12 @@ class Shards:
     def _placed(self, name: str, file: RankFile) -> Placed | None:
         try:
             found = self.layout.place(name, self.facts)
-        except Fault:
+        except Fault as fault:
             if self.ranks.tp > 1:
-                raise
+                self.unclear.setdefault(name, fault.finding)
             return None
         if found is None and self.ranks.tp > 1:
             self.unknown.setdefault(name, file)
-        elif found is not None:
-            self.used.setdefault(found.kind.id)
         return found
 
     def _add(
@@ -123,7 +121,7 @@ class Shards:
         placed: Placed | None,
         numbers: Numbering,
     ) -> None:
-        if name in self.unknown:
+        if name in self.unknown or name in self.unclear:
             return
         whole, shared = name, True
         if placed is not None:
@@ -181,24 +179,32 @@ class _Builder:
         ranks = self._of.ranks
         cut = item.placed is not None and item.placed.kind.cut is not None
         across = self._across(item) if cut else 1
-        holding = {(place.pp, place.ep) for place in item.shards}
-        if item.shared:
-            holding |= {
-                (place.pp, place.ep) for place in ranks.files if place.pp in {pp for pp, _ in holding}
-            }
+        expected = self._expected(item, across)
+        lost = [place for place in expected if place not in item.shards]
+        if lost:
+            self._lacking.append((item.name, ranks.files[lost[0]]))
+        held: list[list[Place]]
         if across == 1:
-            expected = [place for place in sorted(ranks.files) if (place.pp, place.ep) in holding]
-            rows = [[place] for place in (expected if item.shared else sorted(item.shards))]
+            held = [[place] for place in sorted(item.shards)]
         else:
-            rows = [[Place(pp, ep, tp) for tp in range(across)] for pp, ep in sorted(holding)]
-        held = [row for row in rows if all(place in item.shards for place in row)]
-        if len(held) < len(rows):
-            lost = next(place for row in rows for place in row if place not in item.shards)
-            self._lacking.append((item.name, ranks.files.get(lost) or next(iter(item.shards.values())).file))
+            by_slice = [[place for place in sorted(item.shards) if place.tp == tp] for tp in range(across)]
+            held = [
+                list(row) for row in zip(*by_slice, strict=False)
+            ]  # as many copies as there are of every slice
         if not held:
             raise _missing(item)
         labels = tuple(ranks.label(place) for row in held for place in row)
         return DeviceMesh((MeshAxis(COPY, len(held)), MeshAxis(TP, across)), labels), held
+
+    def _expected(self, item: Gathered, across: int) -> list[Place]:
+        """Return the rank files that should hold a part of a tensor, by those that do."""
+        stages = {place.pp for place in item.shards}
+        experts = {place.ep for place in item.shards}
+        return [
+            place
+            for place in sorted(self._of.ranks.files)
+            if place.pp in stages and (item.shared or (place.ep in experts and across > 1))
+        ]
 
     def _across(self, item: Gathered) -> int:
         """Return how many ranks hold parts of a tensor: experts can have a cut of their own."""

@@ -77,7 +77,7 @@ def sectioned(view: View, extent: int, facts: ModelFacts, asked: Asked) -> Secti
     sections = [section.size for section in view.sections]
     before = [_size(size, facts, asked) for size in view.before]
     after = [_size(size, facts, asked) for size in view.after]
-    sizes = [_size(size, facts, asked) for size in sections] or [1]
+    sizes: Sequence[int | None] = [_size(size, facts, asked) for size in sections] or [1]
     factors = (*before, *after)
     if None in sizes:
         if None in factors:
@@ -86,7 +86,8 @@ def sectioned(view: View, extent: int, facts: ModelFacts, asked: Asked) -> Secti
     total = sum(size for size in sizes if size is not None)
     known = math.prod(f for f in factors if f is not None) * total
     if factors.count(None) == 1 and known and extent % known == 0:
-        before, after = ([extent // known if f is None else f for f in part] for part in (before, after))
+        before = [extent // known if f is None else f for f in before]
+        after = [extent // known if f is None else f for f in after]
         known = extent
     if None in (*before, *after) or known != extent:
         raise asked.size(view.dim, extent, f"its sections come to {known:,}")
@@ -99,9 +100,7 @@ def sectioned(view: View, extent: int, facts: ModelFacts, asked: Asked) -> Secti
     )
 
 
-def _shared(
-    sizes: Sequence[int | None], extent: int, factors: int, dim: int, asked: Asked
-) -> list[int | None]:
+def _shared(sizes: Sequence[int | None], extent: int, factors: int, dim: int, asked: Asked) -> list[int]:
     """Return the sizes with the open ones as equal shares of what is left."""
     known = sum(size for size in sizes if size is not None)
     open_ = sizes.count(None)
