@@ -405,6 +405,29 @@ def test_experts_and_layers_that_do_not_add_up_are_refused(tmp_path: Path) -> No
     assert "megatron.layers_uneven" in decode(tmp_path / "b").errors
 
 
+def test_files_without_a_model_are_said_to_be_so(tmp_path: Path) -> None:
+    run = Run()
+    write(tmp_path, run, model(run), change=lambda _, content: content.pop("model"))
+    assert "megatron.model_empty" in decode(tmp_path).errors
+
+
+def test_what_fails_for_many_tensors_is_said_once(tmp_path: Path) -> None:
+    run = Run(tp=2)
+    whole = model(run)
+
+    def short(at: tuple[int, int, int], content: dict[str, object]) -> None:
+        part = content["model"]
+        assert isinstance(part, dict)
+        if at[0] == 1:
+            for layer in range(run.layers):
+                part[f"decoder.layers.{layer}.mlp.linear_fc2.weight"] = np.ones((3, 3), np.float32)
+
+    write(tmp_path, run, whole, change=short)
+    (blocker,) = [item for item in decode(tmp_path).blockers if item.code == "megatron.shard_shape"]
+    assert blocker.params["count"] == run.layers
+    assert "different shapes" in blocker.message
+
+
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
     run = Run(version=4.0)
     write(tmp_path, run, model(run))

@@ -105,6 +105,9 @@ def _report(decoder: Decoder, shown: str, shards: Shards, count: int) -> None:
             table=shards.layout.name,
             tensor=name,
         )
+    if not shards.met:
+        files = list(shards.ranks.files.values())
+        probe.report("megatron.model_empty", files[0].entry, count=len(files))
     for finding in list(shards.unclear.values())[:1]:
         probe.note(finding, shown)
     if shards.extra:

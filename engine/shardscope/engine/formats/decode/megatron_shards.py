@@ -57,6 +57,8 @@ class Shards:
         self.layout = layout
         self.facts = facts
         self.gathered: dict[str, Gathered] = {}
+        self.met = 0
+        """Tensors of all files."""
         self.extra = 0
         """Entries of extra state, which are no tensors of the model."""
         self.unknown: dict[str, RankFile] = {}
@@ -66,7 +68,8 @@ class Shards:
 
     def gather(self) -> bool:
         """Sort the tensors of every file; false where their layers cannot be numbered, which is reported."""
-        found = [(place, at, name, tensor) for place, at, name, tensor in self._tensors()]
+        found = list(self._tensors())
+        self.met = len(found)
         held: dict[Round, int] = {}
         parts: dict[str, Placed | None] = {}
         for place, at, name, _ in found:
@@ -149,24 +152,34 @@ class _Builder:
     def __init__(self, shards: Shards) -> None:
         self._of = shards
         self._lacking: list[tuple[str, RankFile]] = []
+        self._failed: dict[str, list[tuple[Finding, RankFile]]] = {}
+        self._strange: dict[str, list[tuple[str, RankFile]]] = {}
+        """Tensors that are no strided ones, by their kind."""
         self._aliases: dict[tuple[tuple[str, int, int], ...], str] = {}
 
     def tensor(self, item: Gathered) -> LogicalTensor | None:
-        shards = self._of
         try:
             mesh, rows = self._mesh(item)
             whole = self._tensor(item, mesh, rows)
         except Fault as fault:
             first = next(iter(item.shards.values()))
-            shards.decoder.probe.note(fault.finding, first.file.entry)
+            self._failed.setdefault(fault.finding.code, []).append((fault.finding, first.file))
             return None
         return whole
 
     def report(self) -> None:
-        """Say once what rank files lack."""
+        """Say once for each reason what could not be put together."""
+        probe = self._of.decoder.probe
+        for failed in self._failed.values():
+            finding, file = failed[0]
+            probe.note(Finding(finding.code, {**finding.params, "count": len(failed)}), file.entry)
+        for kind, strange in self._strange.items():
+            probe.report(
+                "torch.tensor_kind", strange[0][1].entry, count=len(strange), tensor=strange[0][0], kind=kind
+            )
         if self._lacking:
             name, file = self._lacking[0]
-            self._of.decoder.probe.report(
+            probe.report(
                 "megatron.shard_missing",
                 file.entry,
                 count=len(self._lacking),
@@ -188,9 +201,8 @@ class _Builder:
             held = [[place] for place in sorted(item.shards)]
         else:
             by_slice = [[place for place in sorted(item.shards) if place.tp == tp] for tp in range(across)]
-            held = [
-                list(row) for row in zip(*by_slice, strict=False)
-            ]  # as many copies as there are of every slice
+            # As many copies as there are of every slice.
+            held = [list(row) for row in zip(*by_slice, strict=False)]
         if not held:
             raise _missing(item)
         labels = tuple(ranks.label(place) for row in held for place in row)
@@ -227,6 +239,10 @@ class _Builder:
             raise Fault(
                 "megatron.shard_shape", tensor=item.name, reason="its ranks hold shards of different shapes"
             )
+        for shard in held:
+            if shard.tensor.kind != "strided":
+                self._strange.setdefault(shard.tensor.kind, []).append((item.name, shard.file))
+                break
         asked = Asked(shards.layout.name, item.name)
         if item.placed is None:
             mapped = _alone(shapes, item.name)

@@ -23,20 +23,27 @@ def zarr_tensors(decoder: Decoder, keys: list[Key]) -> list[LogicalTensor]:
     """Return the arrays of a save as tensors. What the safe plane has to say about their chunks it has said."""
     silent = len(decoder.probe.blockers)
     found = []
+    lost: list[tuple[Key, ZarrArray, int]] = []
     for key in keys:
         if key.array is None or (array := read_array(decoder.probe, key)) is None:
             continue
         try:
-            found.append(_tensor(decoder, key, array))
+            found.append(_tensor(key, array, lost))
         except Fault as fault:
             decoder.probe.note(fault.finding, key.array)
     # A description that is none was reported where it was first read.
     fresh = decoder.probe.blockers[silent:]
     decoder.probe.blockers[silent:] = [item for item in fresh if item.code != "megatron.zarray_invalid"]
+    if lost:
+        key, array, count = lost[0]
+        decoder.probe.report(
+            "megatron.chunk_fill", key.array, arrays=len(lost), tensor=key.name, count=count, value=array.fill
+        )
     return found
 
 
-def _tensor(decoder: Decoder, key: Key, array: ZarrArray) -> LogicalTensor:
+def _tensor(key: Key, array: ZarrArray, lost: list[tuple[Key, ZarrArray, int]]) -> LogicalTensor:
+    """Return an array as a tensor. One that lacks chunks that would be filled in goes to `lost`."""
     total = prod(array.grid)
     if total > _MOST_CHUNKS:
         raise Fault("map.budget", budget="ranks", limit=_MOST_CHUNKS, found=total)
@@ -54,9 +61,7 @@ def _tensor(decoder: Decoder, key: Key, array: ZarrArray) -> LogicalTensor:
     )
     lacking = sum(place not in files for place in places)
     if lacking and array.fill is not None and array.separator == ".":
-        decoder.probe.report(
-            "megatron.chunk_fill", key.array, tensor=key.name, count=lacking, value=array.fill
-        )
+        lost.append((key, array, lacking))
     optimizer = is_optimizer(key.name)
     return LogicalTensor(
         name=key.name,

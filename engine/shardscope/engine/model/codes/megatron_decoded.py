@@ -47,6 +47,16 @@ TABLE: Final = (
         _USE,
     ),
     Code(
+        "megatron.model_empty",
+        Severity.ERROR,
+        Stage.DECODE,
+        "{count:count rank file} hold no tensor of a model, the first {file:path}.",
+        "Look for the weights elsewhere: the files keep other state, or are of another program.",
+        "Megatron-LM keeps the model of a rank under the key model, or under model0, model1 and so on, one for each virtual "
+        "stage of a pipeline.",
+        _USE,
+    ),
+    Code(
         "megatron.version_unknown",
         Severity.ERROR,
         Stage.DECODE,
@@ -98,7 +108,7 @@ TABLE: Final = (
         "megatron.shard_shape",
         Severity.ERROR,
         Stage.DECODE,
-        "{tensor:name} cannot be put together: {reason:word}.",
+        "{count:count tensor} cannot be put together, the first {tensor:name}: {reason:word}.",
         "Compare the arguments of the run with the tensors; the files may be of different saves.",
         "The shards of a tensor have the shape that their declared cut gives them. Other shapes mean other arguments, another "
         "kind of model or files of another save.",
@@ -189,7 +199,8 @@ TABLE: Final = (
         "megatron.chunk_fill",
         Severity.ERROR,
         Stage.DECODE,
-        "{tensor:name} lacks {count:count chunk}, for which its .zarray gives {value:text} to fill in; it is not put together.",
+        "{arrays:count array} lack chunks for which .zarray gives a value to fill in ({value:text} for {count:count chunk} of "
+        "{tensor:name}); they are not put together.",
         "Copy the missing chunk files from the same save.",
         "A zarr library would fill the gap with a constant. In a checkpoint that is lost weights.",
         _USE,
