@@ -24,6 +24,7 @@ def read_pickles(data: memoryview | bytes, limits: DecodeLimits, *, pickles: int
     """
     from shardscope.engine.parse.pickle_stream.machine import read_pickle
     from shardscope.engine.parse.pickle_stream.state import Stream
+    from shardscope.engine.parse.pickled import evidence
     from shardscope.engine.parse.pickled.facts import Facts
     from shardscope.engine.parse.pickled.table import TABLE
 
@@ -43,7 +44,7 @@ def read_pickles(data: memoryview | bytes, limits: DecodeLimits, *, pickles: int
             roots.append(facts.root(value))
         if pickles == 1 and at < len(stream.data):
             stream.note("pickle.trailing", count=len(stream.data) - at)
-        references = facts.references()
+        references = evidence.references(facts)
         return Pickled(
             nodes=facts.done(),
             roots=roots,
@@ -52,7 +53,7 @@ def read_pickles(data: memoryview | bytes, limits: DecodeLimits, *, pickles: int
             ends=ends,
             opcodes=stream.opcodes,
             protocol=stream.protocol,
-            findings=facts.findings(references),
+            findings=evidence.findings(facts, references),
         )
     finally:
         if collecting:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from shardscope.engine.model.pickled import Bytes, Items, Node, PickledTensor, Plain, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Dict
-from shardscope.engine.parse.pickled.facts import Facts, Odd
+from shardscope.engine.parse.pickled.facts import Facts
+from shardscope.engine.parse.pickled.shapes import Odd
 from shardscope.engine.parse.pickled.tensors import boolean, inner_tensor, integer, nothing_more, size
 from shardscope.engine.parse.pickled.tensors import dtype as torch_dtype
 

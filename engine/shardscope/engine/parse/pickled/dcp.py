@@ -10,10 +10,13 @@ from typing import Final
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.pickled import DcpChunks, Items, Number, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, Reference
-from shardscope.engine.parse.pickled.facts import Facts, Odd, state_fields
+from shardscope.engine.parse.pickle_stream.state import LONGEST_NAME
+from shardscope.engine.parse.pickled.facts import Facts
+from shardscope.engine.parse.pickled.shapes import Odd, state_fields
 from shardscope.engine.parse.pickled.tensors import HIGHEST, MOST_DIMENSIONS, dtype
 
 OLD_MODULE: Final = "torch.distributed._shard.sharded_tensor.metadata"
+MOST_TRANSFORMS: Final = 16
 PROPERTIES: Final = ("dtype", "layout", "requires_grad", "memory_format", "pin_memory")
 
 
@@ -52,7 +55,7 @@ def fields(value: object, kind: str, name: object) -> dict[str, object]:
 
 
 def place(value: object, field: str, name: object) -> tuple[int, ...]:
-    """Return a `torch.Size`, or a tuple or list of numbers."""
+    """Return a `torch.Size`, or a tuple of numbers."""
     if type(value) is Call and called_name(value) == "Size" and len(value.args) == 1:
         value = value.args[0]
     if type(value) is not tuple:
@@ -91,8 +94,10 @@ class Chunks:
         self.writer: list[int] = []
         self.files: dict[str, int] = {}
         self.transform_lists: dict[str, tuple[int, tuple[str, ...]]] = {"": (0, ())}
-        self.strays: list[str] = []
+        self.strays: dict[str, None] = {}
         self.tensors: dict[str, int] = {}
+        self.firsts: list[int] = []
+        """By tensor: its first chunk."""
         self.rows: dict[bytes, int] = {}
         """Chunk by the number of its tensor and its offsets, packed: bytes hash alike for nobody's choosing."""
         self._properties: dict[tuple[str, ...], Number] = {}
@@ -107,6 +112,7 @@ class Chunks:
             raise wrong("state_dict_metadata", name)
         number = self.tensors[name] = len(self.names)
         self.names.append(name)
+        self.firsts.append(len(self.file))
         if called_name(described) == "BytesStorageMetadata":
             self.dtypes.append(None)
             self.shapes.append(())
@@ -181,7 +187,7 @@ class Chunks:
         begin, length = count(own.get("offset"), "offset", name), count(own.get("length"), "length", name)
         row = self.row(name, where.get("offset"))
         if row is None:
-            self.strays.append(name)
+            self.strays[name] = None
             return
         self.file[row] = self.files.setdefault(path, len(self.files))
         self.begin[row] = begin
@@ -194,28 +200,34 @@ class Chunks:
         tensor = self.tensors.get(name)
         if tensor is None:
             return None
-        at = () if offsets is None else place(offsets, "offset", name)
+        if offsets is None:
+            return self.firsts[tensor] if self.counts[tensor] == 1 else None
+        at = place(offsets, "offset", name)
         return self.rows.get(pack(f"<{len(at) + 1}q", tensor, *at))
 
     def transform_list(self, value: object, name: str) -> int:
         """Return the place of a list of `transform_descriptors`."""
-        if type(value) not in (list, tuple) or not all(type(each) is str for each in value):  # type: ignore[attr-defined]
+        if type(value) is not list and type(value) is not tuple:
             raise wrong("transform_descriptors", name)
-        words: tuple[str, ...] = tuple(value)  # type: ignore[arg-type]
-        key = "\n".join(words)
-        return self.transform_lists.setdefault(key, (len(self.transform_lists), words))[0]
+        if len(value) > MOST_TRANSFORMS:
+            raise wrong("transform_descriptors", name)
+        words = tuple(word for word in value if type(word) is str and len(word) <= LONGEST_NAME)
+        if len(words) < len(value):
+            raise wrong("transform_descriptors", name)
+        return self.transform_lists.setdefault("\n".join(words), (len(self.transform_lists), words))[0]
 
     # --- plans
 
-    def plans(self, value: object) -> Number:
-        """Note which rank wrote what, and return a list with a record for each rank's plan."""
-        if type(value) is not list:
-            raise wrong("all_local_plans", None)
+    def plans(self, value: list[object]) -> Number:
+        """Note which rank wrote what, and return a list with a record for each rank's plan.
+
+        Raises `Fault` for plans of another shape.
+        """
         ranks = []
         for rank, plan in enumerate(value):
             items = fields(plan, "SavePlan", None).get("items")
             if type(items) is not list:
-                raise wrong("all_local_plans", None)
+                raise wrong("items", None)
             for item in items:
                 self.written(rank, item)
             ranks.append(self.facts.fresh(Record("SavePlan", ("writes",), (self.facts.plain(len(items)),))))
@@ -234,15 +246,13 @@ class Chunks:
 
 def _spelled(value: object) -> str:
     """Return a property in words, equal for equal ones."""
-    if type(value) is Call and value.args and not isinstance(value.args[0], tuple | list):
-        return (
-            f"{called_name(value)}({value.args[0]!r})"
-            if type(value.args[0]) in (str, int)
-            else f"#{id(value)}"
-        )
     if type(value) is Reference:
         return f"{value.module}.{value.name}"
-    return repr(value) if type(value) in (bool, int, str, type(None)) else f"#{id(value)}"
+    if type(value) is Call and len(value.args) == 1:
+        argument = value.args[0]
+        if type(argument) is int or (type(argument) is str and len(argument) <= LONGEST_NAME):
+            return f"{called_name(value)}({argument!r})"
+    return repr(value) if value is None or type(value) is bool else f"#{id(value)}"
 
 
 def metadata(facts: Facts, call: Call) -> DcpChunks:
@@ -265,11 +275,15 @@ def metadata(facts: Facts, call: Call) -> DcpChunks:
         raise wrong("version", None)
     storage_meta = found.pop("storage_meta", None)
     extra: dict[str, Number] = {}
-    if "all_local_plans" in found and (plans := found.pop("all_local_plans")) is not None:
-        extra["all_local_plans"] = chunks.plans(plans)
-        writers: int | None = len(plans)  # type: ignore[arg-type]  # `plans` has looked
-    else:
-        writers = None
+    writers: int | None = None
+    plans = found.get("all_local_plans")
+    if type(plans) is list:
+        try:
+            extra["all_local_plans"] = chunks.plans(plans)
+            writers = len(found.pop("all_local_plans"))  # type: ignore[arg-type]
+        except Fault:  # evidence that nothing depends on: shown as it is
+            facts.odd(("torch.distributed.checkpoint.planner", "SavePlan"))
+    facts.spend(sum(map(len, found)))
     extra |= {name: facts.number(value) for name, value in found.items()}
     return DcpChunks(
         names=chunks.names,
@@ -284,7 +298,7 @@ def metadata(facts: Facts, call: Call) -> DcpChunks:
         length=chunks.length,
         transforms=chunks.transforms,
         transform_lists=[words for _, words in chunks.transform_lists.values()],
-        strays=chunks.strays,
+        strays=list(chunks.strays),
         properties=chunks.properties,
         planner=None if planner is None else facts.number(planner),
         storage_meta=None if storage_meta is None else facts.number(storage_meta),

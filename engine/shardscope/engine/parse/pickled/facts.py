@@ -1,10 +1,9 @@
 """Records of the machine turned into typed facts: each object once, without recursion, what was shared stays shared."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.pickled import (
     Bytes,
     Items,
@@ -16,14 +15,19 @@ from shardscope.engine.model.pickled import (
     PickledStorage,
     Plain,
     Record,
-    ReferenceUse,
 )
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
 from shardscope.engine.parse.pickle_stream.state import Stream
+from shardscope.engine.parse.pickled.shapes import (
+    Key,
+    Odd,
+    described_id,
+    nested_class,
+    state_fields,
+    unhashable,
+)
 
 INT64: Final = range(-(1 << 63), 1 << 63)
-FOREIGN_LISTED: Final = 20
-"""Foreign calls that get a sentence each; the references list all."""
 NESTED_RULES: Final = 16
 """Rules within rules: a parameter of a tensor of a type is three."""
 BLOCK: Final = 4_096
@@ -33,17 +37,6 @@ LINK_BYTES: Final = 16
 
 Rule = Callable[["Facts", Call], Node]
 """Turns a call of an understood name into a fact. Raises `Odd` where the call is not as that name takes it."""
-
-
-class Odd(Exception):  # noqa: N818 - no error: the object stays opaque
-    """A call of an understood name has other arguments than that name takes."""
-
-
-class Key(NamedTuple):
-    """A name in the table."""
-
-    module: str
-    name: str
 
 
 class Table(NamedTuple):
@@ -69,7 +62,8 @@ class Facts:
         self.table = table
         self.nodes: list[Node | None] = []
         self.storages: list[PickledStorage] = []
-        self.storage_places: dict[str, int] = {}
+        self.storage_places: dict[tuple[str, str | None], int] = {}
+        """By key, and by the key of the view of that storage that it is."""
         self.explained: dict[int, Call] = {}
         """Calls of `getattr` that stand for a name of the table, by identity."""
         self.remade: dict[int, tuple[Call, Reference]] = {}
@@ -78,10 +72,13 @@ class Facts:
         self._found: list[tuple[object, Number]] = []
         self._keys: set[int] = set()
         """Tuples that are known to be good as keys, by identity: a large one may be the key of many."""
-        self._odd: dict[str, int] = {}
+        self.odd_calls: dict[str, int] = {}
+        """Calls of understood names with other arguments than those take, by name."""
+        self.duplicates = 0
+        """Keys that come again in one mapping."""
+        self.persistent_ids = 0
+        """Objects outside of the pickle that are no storages."""
         self._nested = 0
-        self._duplicates = 0
-        self._persistent_ids = 0
 
     # --- numbers
 
@@ -94,7 +91,8 @@ class Facts:
             at, its_number, depth = todo.pop()
             if self.nodes[its_number] is not None:
                 continue
-            self.nodes[its_number] = self._node(at)
+            node = self.nodes[its_number] = self._node(at)
+            self.spend(_weight(node))
             if found := self._taken():
                 self.stream.check("pickle_depth", depth)
                 todo += [(child, its, depth + 1) for child, its in reversed(found)]
@@ -131,14 +129,14 @@ class Facts:
         number = len(self.nodes)
         if number >= self.stream.limits.pickle_nodes:
             self.stream.check("pickle_nodes", number + 1)
-        if isinstance(node, Bytes):
-            self.spend(len(node.value))
         self.nodes.append(node)
         return number
 
     def plain(self, value: bool | int | float | str | bytes | None) -> Number:
         """Return the number of a value that no object of the stream has."""
-        return self.fresh(_plain(value))
+        node = _plain(value)
+        self.spend(_weight(node))
+        return self.fresh(node)
 
     def _taken(self) -> list[tuple[object, Number]]:
         found, self._found = self._found, []
@@ -187,8 +185,9 @@ class Facts:
             if inner is not None and self.table.knows(inner):
                 self.explained[id(callee)] = callee
                 return inner
-            while type(callee) is Call:
-                callee = callee.callee
+            for _ in range(NESTED_RULES):
+                if type(callee) is Call:
+                    callee = callee.callee
         if isinstance(callee, Reference):
             return Key(callee.module, callee.name if callee is call.callee else f"{callee.name}()")
         return Key("", "?")
@@ -213,7 +212,7 @@ class Facts:
     def odd(self, key: tuple[str, str]) -> None:
         """Count a call whose arguments are not those of its name."""
         name = ".".join(key)
-        self._odd[name] = self._odd.get(name, 0) + 1
+        self.odd_calls[name] = self.odd_calls.get(name, 0) + 1
 
     def mapping(
         self, kind: Literal["dict", "OrderedDict", "defaultdict", "Counter"], flat: list[object]
@@ -232,11 +231,11 @@ class Facts:
         texts = {key for key in keys if type(key) is str}
         others = [key for key in keys if type(key) is not str]
         if not others:
-            self._duplicates += len(keys) - len(texts)
+            self.duplicates += len(keys) - len(texts)
             return
-        self._duplicates += len(keys) - len(others) - len(texts)
+        self.duplicates += len(keys) - len(others) - len(texts)
         numbers = [f"{int(key):x}" for key in others if isinstance(key, int | float) and key == key // 1]
-        self._duplicates += len(numbers) - len(set(numbers))
+        self.duplicates += len(numbers) - len(set(numbers))
         for key in others:
             if wrong := unhashable(key, self._keys):
                 raise Fault("pickle.key", kind=wrong)
@@ -245,83 +244,13 @@ class Facts:
         """Return an id that is no storage."""
         kind, name = described_id(value.id)
         if kind != "module":
-            self._persistent_ids += 1
+            self.persistent_ids += 1
         self.spend(len(kind) + len(name))
         return Named(kind, name, called=False, persistent=True)
-
-    # --- what to say
 
     def done(self) -> list[Node]:
         """Return the facts; every number has one."""
         return self.nodes  # type: ignore[return-value]  # `root` leaves none open
-
-    def references(self) -> list[ReferenceUse]:
-        """Return every name of the stream, in order of appearance."""
-        found = []
-        explained = Counter(id(call.callee) for call in self.explained.values())
-        remade = Counter(id(kind) for _, kind in self.remade.values())
-        for reference in self.stream.references.values():
-            calls = reference.called + remade[id(reference)]
-            key = (reference.module, reference.name)
-            known = key in self.table.calls or (key in self.table.names and not calls)
-            if key in GETATTR:
-                known = explained[id(reference)] == reference.called
-            found.append(
-                ReferenceUse(
-                    reference.module,
-                    reference.name,
-                    "called" if calls else "named",
-                    calls or reference.named,
-                    known,
-                )
-            )
-        return found
-
-    def findings(self, references: Sequence[ReferenceUse]) -> list[Finding]:
-        """Return what deserves a word."""
-        found = list(self.stream.findings)
-        if self._duplicates:
-            found.append(Finding("pickle.duplicate_key", {"count": self._duplicates}))
-        if self._persistent_ids:
-            found.append(Finding("pickle.persistent_id", {"count": self._persistent_ids}))
-        found += [
-            Finding("pickle.arguments", {"reference": name, "count": count})
-            for name, count in self._odd.items()
-        ]
-        return found + _foreign([each for each in references if not each.known])
-
-
-def _foreign(references: Sequence[ReferenceUse]) -> list[Finding]:
-    """Return a finding for each name that a loader would call, up to a bound, and one for those that it would look up."""
-    called = [each for each in references if each.use == "called"]
-    found = [
-        Finding("pickle.foreign_call", {"reference": _dotted(each), "count": each.count})
-        for each in called[:FOREIGN_LISTED]
-    ]
-    if len(called) > FOREIGN_LISTED:
-        found.append(Finding("pickle.foreign_calls_more", {"count": len(called) - FOREIGN_LISTED}))
-    if named := [each for each in references if each.use == "named"]:
-        found.append(Finding("pickle.foreign_name", {"reference": _dotted(named[0]), "count": len(named)}))
-    return found
-
-
-def _dotted(reference: ReferenceUse) -> str:
-    return f"{reference.module}.{reference.name}"
-
-
-GETATTR: Final = frozenset({("__builtin__", "getattr"), ("builtins", "getattr")})
-"""Understood only where it stands for a name of the table."""
-
-
-def nested_class(call: Call) -> Key | None:
-    """Return the name that `getattr(Outer, "Inner")` stands for: how protocols below 4 name nested classes."""
-    callee = call.callee
-    if type(callee) is not Reference or (callee.module, callee.name) not in GETATTR or len(call.args) != 2:
-        return None
-    outer, inner = call.args
-    if type(outer) is not Reference or type(inner) is not str:
-        return None
-    return Key(outer.module, f"{outer.name}.{inner}")
 
 
 def _plain(value: object) -> Node | None:
@@ -335,56 +264,14 @@ def _plain(value: object) -> Node | None:
     return None
 
 
+def _weight(node: Node | None) -> int:
+    """Return what a fact holds beyond its links and names."""
+    if isinstance(node, Bytes):
+        return len(node.value)
+    return len(node.value) if isinstance(node, Plain) and isinstance(node.value, str) else 0
+
+
 _VALUES: Final = frozenset({type(None), bool, float, str})
-
-
-def unhashable(value: object, known: set[int]) -> str | None:
-    """Return what keeps a value from being a key, by itself or within tuples; null where it can be one.
-
-    `known` has the tuples that are, by identity; the caller keeps them alive.
-    """
-    todo: list[object] = [value]
-    seen: set[int] = set()
-    while todo:
-        at = todo.pop()
-        if isinstance(at, list):  # dicts and sets are lists here
-            return type(at).__name__.lower()
-        if type(at) is tuple and id(at) not in known and id(at) not in seen:
-            seen.add(id(at))
-            todo += at
-    known |= seen
-    return None
-
-
-def described_id(value: object) -> tuple[str, str]:
-    """Return what a persistent id says of itself in two words, and none of the source text that some have."""
-    if isinstance(value, tuple) and value and isinstance(value[0], str):
-        word = value[0]
-        for part in value[1:]:
-            if isinstance(part, Reference):
-                return word, f"{part.module}.{part.name}"
-        return word, ""
-    return "", value if isinstance(value, str) else type(value).__name__
-
-
-def state_fields(call: Call) -> dict[str, object]:
-    """Return the attributes that the states of a call set, by name: a dict, or a pair of one and the slots' one.
-
-    Raises `Odd` for a state of another shape.
-    """
-    found: dict[str, object] = {}
-    for state in call.states or ():
-        parts: Sequence[object] = state if type(state) is tuple and len(state) == 2 else (state,)
-        for part in parts:
-            if part is None:
-                continue
-            if type(part) is not Dict:
-                raise Odd
-            names = part[::2]
-            if any(type(name) is not str for name in names):
-                raise Odd
-            found.update(zip(names, part[1::2], strict=True))  # type: ignore[arg-type]
-    return found
 
 
 def record(facts: Facts, kind: str, fields: dict[str, object]) -> Record:

@@ -5,7 +5,8 @@ from typing import Final, Literal
 
 from shardscope.engine.model.pickled import Bytes, Items, Named, Node, Pairs, Plain, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Reference, Set
-from shardscope.engine.parse.pickled.facts import Facts, Odd, Rule, nested_class, record, state_fields
+from shardscope.engine.parse.pickled.facts import Facts, Rule, record
+from shardscope.engine.parse.pickled.shapes import Odd, nested_class, state_fields
 from shardscope.engine.parse.pickled.tensors import is_reference, nothing_more, size
 
 SEQUENCES: Final = (list, tuple, Set, FrozenSet)

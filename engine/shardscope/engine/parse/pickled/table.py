@@ -104,7 +104,11 @@ _TORCH: Final[Rules] = {
     ("torch._utils", "_rebuild_device_tensor_from_numpy"): arrays.from_array,
     ("torch._utils", "_rebuild_xla_tensor"): arrays.from_array,
     ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"): arrays.from_tensor,
-    ("torch._tensor", "_rebuild_from_type_v2"): tensors.typed,
+    **{
+        (module, name): tensors.typed
+        for module in ("torch._tensor", "torch.tensor")
+        for name in ("_rebuild_from_type_v2", "_rebuild_from_type")
+    },
     ("torch", "Size"): plain.torch_size,
     ("torch", "device"): plain.device,
     ("torch.serialization", "_get_layout"): tensors.layout,

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from shardscope.engine.model.pickled import Named, Node, PickledStorage, PickledTensor, Record
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, Persistent, Reference
-from shardscope.engine.parse.pickled.facts import Facts, Odd, state_fields
+from shardscope.engine.parse.pickled.facts import Facts
+from shardscope.engine.parse.pickled.shapes import Odd, state_fields
 
 STORAGE_KEY: Final = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*")
 """torch writes numbers: a count, or the address of the storage."""
@@ -93,7 +94,7 @@ def dtype(value: object) -> str:
 def storage(facts: Facts, value: object) -> int:
     """Return the place of a storage among `Pickled.storages`. Raises `Odd` where a persistent id describes none."""
     described = storage_of(value)
-    own = described.key if described.view is None else described.view[0]
+    own = described.key, described.view and described.view[0]
     place = facts.storage_places.get(own)
     if place is None:
         if not STORAGE_KEY.fullmatch(described.key):
