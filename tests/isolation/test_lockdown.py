@@ -144,9 +144,9 @@ def test_memory_beyond_the_limit_is_a_fault(contain: Contain) -> None:
 
 def test_processor_time_beyond_the_limit_ends_the_worker(contain: Contain) -> None:
     worker = contain()
-    child = Process()
+    child = Process(frames.Start("inspect", worker.limits, 1))
     try:
-        greeting = child.greet(frames.Start("inspect", worker.limits, 1), None)
+        greeting = child.greeting(None)
         assert isinstance(greeting, frames.Ready)
         here = Circumstances("inspect", host(), runtime(), greeting.profile, worker.limits)
         record = LEDGER.issue(b"loop", 1, here)

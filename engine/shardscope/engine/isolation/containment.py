@@ -54,6 +54,8 @@ class Containment:
         self._cell = _Cell(intent.spend(), self.limits, cancel)
 
     def __enter__(self) -> Self:
+        """Let the worker start while its first bytes are looked for. What is lacking is said when there are any."""
+        self._cell.begin()
         return self
 
     def __exit__(
@@ -102,22 +104,35 @@ class _Cell:
         self._limits = limits
         self._cancel = cancel
         self._process: Process | None = None
+        self._ready = False
         self._seconds_left = 0.0
         self._lacking: Facility | None = None
 
-    def worker(self) -> tuple[Process, Circumstances]:
-        """Return a worker that is ready, a fresh one where there is none. Raises `Fault`, `Cancelled`."""
-        if self._lacking is not None:
-            raise Fault("isolation.unavailable", facility=self._lacking.value)
-        if self._process is not None and (not self._process.alive() or self._seconds_left < self._allowed):
-            self._lose()
-        if self._process is None or self.here is None:
+    def begin(self) -> None:
+        """Start a worker where there is none, without waiting for it."""
+        if self._process is None and self._lacking is None:
+            self._seconds_left = _PICKLES_OF_TIME * self._allowed
             try:
-                return self._started()
+                self._process = Process(Start(self._operation, self._limits, int(self._seconds_left)))
             except Lacking as lacking:
                 self._lacking = lacking.facility
-                raise Fault("isolation.unavailable", facility=lacking.facility.value) from None
-        return self._process, self.here
+
+    def worker(self) -> tuple[Process, Circumstances]:
+        """Return a worker that is ready, a fresh one where there is none. Raises `Fault`, `Cancelled`."""
+        if self._ready and self._process is not None:
+            if self.here is not None and self._process.alive() and self._seconds_left >= self._allowed:
+                return self._process, self.here
+            self._lose()
+        self.begin()
+        if self._process is not None:
+            try:
+                self.here = self._greeted(self._process)
+            except Lacking as lacking:
+                self._lacking = lacking.facility
+            else:
+                return self._process, self.here
+        facility = self._lacking or Facility.INTERPRETER
+        raise Fault("isolation.unavailable", facility=facility.value)
 
     def asked(self, process: Process, record: Escalation, data: bytes) -> Pickled:
         """Return the worker's answer to a record that is spent. Raises `Fault`, `Cancelled`."""
@@ -153,32 +168,34 @@ class _Cell:
 
     def end(self) -> None:
         """End the worker, if there is one."""
-        if self._process is not None:
+        if self._ready and self._process is not None:
             self._process.end()
             self._process = None
+        self._lose()
 
     @property
     def _allowed(self) -> float:
         return self._limits.pickle_seconds + _GRACE_SECONDS
 
-    def _started(self) -> tuple[Process, Circumstances]:
-        self._process = Process()
-        self._seconds_left = _PICKLES_OF_TIME * self._allowed
+    def _greeted(self, process: Process) -> Circumstances:
+        """Wait for a worker that was started, and return what it is good for. Raises `Lacking`, `Cancelled`."""
         try:
-            start = Start(self._operation, self._limits, int(self._seconds_left))
-            greeting = self._process.greet(start, self._cancel)
+            greeting = process.greeting(self._cancel)
             if isinstance(greeting, Unfit):
                 raise Lacking(greeting.facility)
-            missing = greeting.profile.probes.allowed() or confirmed(self._process.pid)
+            missing = greeting.profile.probes.allowed() or confirmed(process.pid)
             if missing is not None:
                 raise Lacking(missing)
-            self.here = Circumstances(self._operation, host(), runtime(), greeting.profile, self._limits)
+            here = Circumstances(self._operation, host(), runtime(), greeting.profile, self._limits)
         except BaseException:
             self._lose()
             raise
-        return self._process, self.here
+        self._ready = True
+        return here
 
     def _lose(self) -> None:
+        """End the worker, if there is one, without waiting for what it does."""
+        self._ready = False
         if self._process is not None:
             self._process.kill()
             self._process = None

@@ -63,8 +63,8 @@ class TooSlow(Exception):  # noqa: N818 - an outcome, not an error
 class Process:
     """One worker. It lives no longer than the thread that made it."""
 
-    def __init__(self) -> None:
-        """Start the worker. Raises `Lacking` where no interpreter can be started."""
+    def __init__(self, start: frames.Start) -> None:
+        """Start the worker and tell it what it is for. Raises `Lacking` where no interpreter can be started."""
         line = command(os.getpid())
         pipes: list[int] = []
         try:
@@ -91,6 +91,8 @@ class Process:
             os.set_blocking(descriptor, False)
             with contextlib.suppress(OSError):  # a larger pipe is only quicker
                 fcntl.fcntl(descriptor, _F_SETPIPE_SZ, frames.TRANSFER_BYTES)
+        with contextlib.suppress(BrokenPipeError):  # it ended at once, as will be seen when it should answer
+            os.write(self._requests, frames.framed(frames.encode(start)))
 
     @property
     def pid(self) -> int:
@@ -103,13 +105,10 @@ class Process:
         poll.register(self._answers, select.POLLIN)
         return self._child.poll() is None and not poll.poll(0)
 
-    def greet(self, start: frames.Start, cancel: threading.Event | None) -> Greeting:
-        """Tell the worker what it is for, and return what it says of itself. Raises `Lacking` where it does not start."""
+    def greeting(self, cancel: threading.Event | None) -> Greeting:
+        """Return the first that the worker says: what it is, or what it lacks. Raises `Lacking` where it says nothing, `Cancelled`."""
         try:
-            word = self._exchange(
-                [frames.framed(frames.encode(start))], frames.WORD_BYTES, _START_SECONDS, cancel
-            )
-            return frames.greeting_of(word)
+            return frames.greeting_of(self._exchange([], frames.WORD_BYTES, _START_SECONDS, cancel))
         except (Ended, Broken, TooSlow, msgspec.DecodeError):
             raise Lacking(Facility.INTERPRETER) from None
 
@@ -166,7 +165,8 @@ class Process:
         outgoing = [memoryview(part) for part in parts]
         poll = select.poll()
         poll.register(self._answers, select.POLLIN)
-        poll.register(self._requests, select.POLLOUT)
+        if outgoing:
+            poll.register(self._requests, select.POLLOUT)
         incoming = bytearray()
         length: int | None = None
         while length is None or len(incoming) < length:
