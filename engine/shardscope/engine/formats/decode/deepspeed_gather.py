@@ -119,7 +119,7 @@ def _layer_names(layer: TensorFile, trained: set[str]) -> Iterator[tuple[str, st
             tied = [
                 other
                 for other in trained
-                if other.startswith("tied_modules.") and other.endswith(f".{own}") and prod(tensor.shape)
+                if other.startswith("tied_modules.") and other.endswith(f".{own}") and tensor.shape
             ]
             plain = any(other.startswith(f"{layer.at[0]}.") for other in trained)
             if len(tied) == 1 and not plain:
@@ -242,9 +242,9 @@ def _add_aliases(save: Save, found: Gathered) -> None:
             if first != name and not item.shards and item.alias_of is None:
                 item.alias_of = first
     for item in found.items.values():
-        target = found.items.get(item.alias_of) if item.alias_of else None
-        if target is not None and target.alias_of is not None:
-            item.alias_of = target.alias_of
+        other = found.items.get(item.alias_of) if item.alias_of else None
+        if other is not None and other.alias_of is not None:
+            item.alias_of = other.alias_of
 
 
 def _add_module_only(decoder: Decoder, save: Save, found: Gathered) -> None:
@@ -252,6 +252,8 @@ def _add_module_only(decoder: Decoder, save: Save, found: Gathered) -> None:
     buffers = frozenset(name for states in save.states.values() for name in states.buffers)
     trains = any(states.groups is not None for states in save.states.values())
     for packed, experts in found.packed.items():
+        if not experts:
+            continue
         item = found.items.setdefault(packed, Item("parameter", exact=False))
         if not item.shards:
             for place, held in experts.items():

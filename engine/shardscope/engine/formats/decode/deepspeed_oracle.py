@@ -43,9 +43,7 @@ def _of(decoder: Decoder, found: Gathered, name: str, item: Item) -> Iterator[Tw
 
 
 def _packed(decoder: Decoder, found: Gathered, name: str, place: Place, item: Item) -> Iterator[Twin]:
-    """Yield the pairs of a packed tensor of experts, each of which has a file of its own. Placements are not asked: runs of
-    experts start where the rank before has ended, or there is no oracle.
-    """
+    """Yield the pairs of a packed tensor of experts, each of which has a file of its own, numbered by rank and place on it."""
     shard = item.shards[WEIGHT][place]
     count, each = shard.shape[0], prod(shard.shape[1:])
     for local in range(count):

@@ -112,10 +112,10 @@ def _group(
         whole = tree.integer(top, "partition_count")
         return Group(flats, ranks, position, whole is not None and ranks != whole, None, None)
     counts = tree.items(top, "partition_count")
-    ranks = tree.integer(counts[number]) if number < len(counts) else tree.integer(top, "partition_count")
+    count = tree.integer(counts[number]) if number < len(counts) else tree.integer(top, "partition_count")
     return Group(
         flats=flats,
-        ranks=ranks or 0,
+        ranks=count or 0,
         position=None,
         experts=tree.value(states, "param_groups", number, "moe") is True,
         paddings=tree.integers(top, "param_alignment_paddings", number),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from shardscope.engine.formats.decode.deepspeed_flat import Run, Shard
 from shardscope.engine.formats.decode.deepspeed_gather import Place
 from shardscope.engine.formats.decode.deepspeed_save import Degrees
-from shardscope.engine.geometry.constructors.experts import Placement, placed, uniform_placement
+from shardscope.engine.geometry.constructors.experts import Placement, placed
 from shardscope.engine.geometry.partitioned import Slice, partitioned
 from shardscope.engine.geometry.universal import translate
 from shardscope.engine.geometry.universal_info import UniversalInfo
@@ -192,7 +192,8 @@ def _experts(
     if layout.degrees.tp > 1 or layout.degrees.pp > 1:
         raise Fault("deepspeed.experts_folded", tensor=name, tp=layout.degrees.tp, pp=layout.degrees.pp)
     if single:
-        placement = uniform_placement(placement.experts, placement.experts)
+        # Files count experts by rank and place on it (deepspeed `runtime/engine.py`, `_save_moe_checkpoint`).
+        placement = Placement(placement.experts, tuple((one,) for held in placement.held for one in held))
     inner = {shard.shape[1:] for shard in shards.values()}
     ranks = {at[2] for at in shards}
     counts = {at[2]: shard.shape[0] if shard.shape else 0 for at, shard in shards.items()}

@@ -65,15 +65,17 @@ class Save(Struct, frozen=True):
     degrees: Degrees
     missing: tuple[Coordinate, ...]
     """The (mp, dp) of partitions that are called for and not there or not readable."""
+    firsts: dict[int, ModelStates]
+    """By model-parallel index: the model states of its first data-parallel rank that is there; in order."""
 
     def first(self, mp: int) -> ModelStates | None:
-        """Return the model states of a model-parallel index, of its first data-parallel rank that is there."""
-        return next((held for at, held in sorted(self.states.items(), key=_key) if at[0] == mp), None)
+        """Return the model states of a model-parallel index; null where there are none."""
+        return self.firsts.get(mp)
 
     @property
     def any(self) -> ModelStates:
         """The model states of the lowest rank."""
-        return min(self.states.items(), key=_key)[1]
+        return next(iter(self.firsts.values()))
 
 
 def read_save(decoder: Decoder, files: DeepSpeedFiles) -> Save | None:
@@ -108,7 +110,10 @@ def read_save(decoder: Decoder, files: DeepSpeedFiles) -> Save | None:
             total=len(grid),
             ranks=shown + (", ..." if len(missing) > _SHOWN else ""),
         )
-    return Save(states, partitions, layers, experts, degrees, missing)
+    firsts: dict[int, ModelStates] = {}
+    for at, held in sorted(states.items(), key=_key):
+        firsts.setdefault(at[0], held)
+    return Save(states, partitions, layers, experts, degrees, missing, firsts)
 
 
 def _tensor_files(decoder: Decoder, files: Iterable[Numbered]) -> Iterable[TensorFile]:

@@ -214,9 +214,11 @@ def _twins(name: str, exact: Fragment, placed: Placed) -> Iterator[Twin]:
         return
     by_label = {fragment.label: fragment for fragment in placed.fragments}
     for shard in placed.map.ranks:
-        fragment = by_label.get(shard.rank)
-        for piece in shard.pieces if fragment is not None and fragment.strides is None else ():
-            if piece.scale != ONE or fragment is None:
+        held = by_label.get(shard.rank)
+        if held is None or held.strides is not None:
+            continue
+        for piece in shard.pieces:
+            if piece.scale != ONE:
                 continue
             one = replace(
                 exact,
@@ -225,9 +227,9 @@ def _twins(name: str, exact: Fragment, placed: Placed) -> Iterator[Twin]:
                 strides=piece.source.strides,
             )
             other = replace(
-                fragment,
+                held,
                 shape=piece.shape,
-                offset=fragment.offset + piece.dest.offset * width,
+                offset=held.offset + piece.dest.offset * width,
                 strides=piece.dest.strides,
             )
             pair = twin(name, one, other, placed.dtype)
