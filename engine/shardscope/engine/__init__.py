@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shardscope.engine.geometry.picture import picture, shard_picture
     from shardscope.engine.geometry.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
+    from shardscope.engine.materializing import Converted, materialize
     from shardscope.engine.previewing import Preview, preview
     from shardscope.engine.shardmaps import (
         ShardMaps,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Applied",
+    "Converted",
     "Decoding",
     "Inspection",
     "Planner",
@@ -48,6 +50,7 @@ __all__ = [
     "inspect",
     "invert",
     "lower",
+    "materialize",
     "picture",
     "prepare",
     "preview",
@@ -108,6 +111,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine.decoding import Decoding
 
             return Decoding
+        case "Converted" | "materialize":
+            from shardscope.engine import materializing
+
+            return getattr(materializing, name)
         case "Prepared" | "prepare" | "read_plan" | "read_renames":
             from shardscope.engine import converting
 

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
 from shardscope.engine.convert.admission import Machine, admit
+from shardscope.engine.convert.fitting import fitted
 from shardscope.engine.convert.planning import plan as make_plan
+from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.host import probe as probe_host
@@ -63,6 +65,7 @@ def prepare(
     options: PlanOptions,
     *,
     decoding: Decoding | None = None,
+    plan: Plan | None = None,
     config: str | None = None,
     limits: Limits | None = None,
     hf_cache: bool = False,
@@ -71,7 +74,8 @@ def prepare(
 ) -> Prepared:
     """Return the plan for the checkpoint at `path`. Nothing is written.
 
-    `decoding` allows pickles to be read as data, for this call. `config` names a folder with configuration and tokenizer to carry
+    `decoding` allows pickles to be read as data, for this call. `plan` is one that was made before: it is held against the source
+    and carried out as it stands. `config` names a folder with configuration and tokenizer to carry
     along instead of those beside the source.
 
     Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.opaque`; `Cancelled`.
@@ -79,7 +83,7 @@ def prepare(
     found = inspect(
         path,
         limits=limits,
-        digest="none",
+        digest="all" if options.digest_source else "none",
         hf_cache=hf_cache,
         decoding=decoding,
         with_catalogue=True,
@@ -90,18 +94,30 @@ def prepare(
     opaque = found.descriptor.trust.opaque_files
     if not catalogue.tensors and opaque and decoding is None:
         raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
-    plan = make_plan(
+    source = source_of(found, decoded=decoding is not None)
+    if plan is not None:
+        return Prepared(found, catalogue, fitted(plan, source, catalogue))
+    made = make_plan(
         tool=TOOL,
-        source=source_of(found, decoded=decoding is not None),
+        source=source,
         catalogue=catalogue,
         options=options,
         carried=carried_files(found.inventory) if options.carry and config is None else (),
         absent=absent_state(found),
         blockers=found.descriptor.blockers,
         size_of=bytes_of,
-        buffers=lambda chosen: options.memory_bytes if chosen else 0,
+        buffers=lambda chosen: _buffers(chosen, options),
     )
-    return Prepared(found, catalogue, plan)
+    return Prepared(found, catalogue, made)
+
+
+def _buffers(chosen: Sequence[Chosen], options: PlanOptions) -> int:
+    """Return the bytes of the copies' own buffers."""
+    from shardscope.engine.convert.work import Written, memory
+
+    items = [Written(item.tensor, item.dtype, 0) for item in chosen]
+    digest = options.digest == "sha256"
+    return memory(items, options.memory_bytes, options.workers, digest=digest, checks=options.check_crc).bytes
 
 
 def read_renames(path: str | os.PathLike[str]) -> tuple[RenameRule, ...]:

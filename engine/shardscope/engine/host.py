@@ -34,6 +34,18 @@ def probe(path: str, root: str = "/") -> Host:
     return Host(_disk_free(path), memory.get("MemTotal"), memory.get("MemAvailable"), limit, used)
 
 
+def peak_rss(root: str = "/") -> int | None:
+    """Return the most memory that this process had resident so far, in bytes; null where the system does not tell.
+
+    `VmHWM` of proc(5): `ru_maxrss` survives exec, so it can be another program's.
+    """
+    for line in (_text(os.path.join(root, "proc/self/status")) or "").splitlines():
+        words = line.split()
+        if len(words) == 3 and words[0] == "VmHWM:" and words[1].isdecimal() and words[2] == "kB":
+            return int(words[1]) * 1024
+    return None
+
+
 def _disk_free(path: str) -> int | None:
     try:
         system = os.statvfs(path)

@@ -124,6 +124,11 @@ _OPTIONS = (
         help="Of the output files.",
     ),
     click.option(
+        "--digest-source",
+        is_flag=True,
+        help="Hash the source, too, before and after, and record it in the manifest.",
+    ),
+    click.option(
         "--verify",
         type=click.Choice(["full", "sample", "headers"]),
         default="sample",
@@ -166,6 +171,7 @@ def options_of(given: dict[str, Any]) -> "PlanOptions":
         memory_bytes=given.pop("memory"),
         workers=given.pop("workers"),
         digest=given.pop("digest"),
+        digest_source=given.pop("digest_source"),
         verify=given.pop("verify"),
         check_crc=given.pop("crc"),
     )

@@ -17,6 +17,7 @@ COMMANDS = (
     "inspect",
     "tensors",
     "plan",
+    "convert",
     "explain",
     "map",
     "matrix",
@@ -46,6 +47,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.tensors import tensors as command
             case "plan":
                 from shardscope.app.cli.plan import plan as command
+            case "convert":
+                from shardscope.app.cli.convert import convert as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":

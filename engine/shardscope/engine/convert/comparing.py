@@ -26,16 +26,18 @@ def compare(
     *,
     opener: Opener,
     budget_bytes: int,
+    dtype: str | None = None,
     cancel: threading.Event | None = None,
 ) -> int | None:
-    """Return the first element, counted row by row, in which two tensors of one type and shape differ; null where none does.
+    """Return the first element, counted row by row, in which two tensors of one shape differ; null where none does.
 
-    Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
+    They are of one type, or both are compared as `dtype`. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
     `Fault`: `convert.not_comparable`, and those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
     """
-    if one.dtype != other.dtype or one.shape != other.shape:
+    if one.shape != other.shape or (dtype is None and one.dtype != other.dtype):
         raise Fault("convert.not_comparable", tensor=one.name, other=other.name)
-    items = [Written(tensor, tensor.dtype, 0) for tensor in (one, other)]
+    dtype = dtype or one.dtype
+    items = [Written(tensor, dtype, 0) for tensor in (one, other)]
     plan = memory(items, budget_bytes // 2, 1, digest=False, checks=False)
     first, second = (prepared(cuts(item.tensor), item.dtype) for item in items)
     with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:
@@ -49,7 +51,7 @@ def compare(
             makers[1].fill(second, low, high, right)
             at = first_difference(left, right)
             if at is not None:
-                return (low + at) * 8 // DTYPES[one.dtype].bits
+                return (low + at) * 8 // DTYPES[dtype].bits
     return None
 
 

@@ -98,8 +98,7 @@ def estimates(
     buffers: Callable[[Sequence[Chosen]], int],
 ) -> PlanEstimates:
     """Return the five figures of a plan."""
-    output = sum(file.bytes for file in files) + sum(item.bytes for item in carried)
-    output += DOCUMENT_BYTES + TENSOR_BYTES * len(chosen)
+    output = output_bytes(files, carried)
     logical = sum(map(planned_bytes, chosen))
     peak = PROGRAM_BYTES + buffers(chosen)
     return PlanEstimates(
@@ -111,6 +110,13 @@ def estimates(
             peak, Basis.DERIVED, "buffers of the plan's own tiles and workers, and the program"
         ),
     )
+
+
+def output_bytes(files: Sequence[PlannedFile], carried: Sequence[CarriedFile]) -> int:
+    """Return the bytes of an output with its documents, generously."""
+    tensors = sum(len(file.tensors) for file in files)
+    held = sum(file.bytes for file in files) + sum(item.bytes for item in carried)
+    return held + DOCUMENT_BYTES + TENSOR_BYTES * tensors
 
 
 def refuse(plan: Plan) -> None:

@@ -24,7 +24,7 @@ class SourceFile(Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     bytes: int
     sha256: str | None
-    """Null where it was not read whole for another reason: hashing the source is asked for with `--digest-source`."""
+    """Null unless `--digest-source` asked for it."""
 
 
 class OutputTensor(Struct, frozen=True, forbid_unknown_fields=True):

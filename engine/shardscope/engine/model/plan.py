@@ -49,6 +49,8 @@ class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """Buffers of all workers together."""
     workers: Annotated[int, Meta(ge=1)] = 2
     digest: DigestKind = "sha256"
+    digest_source: bool = False
+    """The source is hashed, too, before and after."""
     verify: Verification = "sample"
     check_crc: bool = True
 

@@ -137,6 +137,22 @@ class OpenFile:
         return _changed(self.entry, f"it shrank from {self.size:,} bytes to {offset:,} or fewer")
 
 
+def adopted(descriptor: int, name: bytes) -> OpenFile:
+    """Return a regular file that is open already, as one of an inventory: it is held against what it is now.
+
+    The descriptor belongs to what is returned. Raises `OSError`.
+    """
+    status = os.fstat(descriptor)
+    entry = Entry(
+        path=name,
+        kind=kind_of(status.st_mode),
+        identity=identity_of(status),
+        allocated=status.st_blocks * 512,
+        links=status.st_nlink,
+    )
+    return OpenFile(entry, descriptor)
+
+
 def open_file(base: int, entry: Entry) -> OpenFile:
     """Open a regular file of the inventory beneath `base` (the root, or the repository folder of the cache).
 

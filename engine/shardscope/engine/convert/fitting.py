@@ -1,0 +1,65 @@
+"""A plan that was made before, and perhaps edited, held against its source: carried out as it stands, or refused."""
+
+from math import prod
+
+from msgspec.structs import replace
+
+from shardscope.engine.convert import header
+from shardscope.engine.convert.names import checked_parts
+from shardscope.engine.convert.planning import output_bytes
+from shardscope.engine.convert.selection import CASTABLE
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.evidence import Basis
+from shardscope.engine.model.plan import Plan, PlanEstimates, PlannedFile, PlannedTensor, PlanSource
+from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.tensors import DTYPES
+
+
+def fitted(plan: Plan, source: PlanSource, catalogue: Catalogue) -> Plan:
+    """Return the plan with figures that are counted anew.
+
+    Raises `Fault`: `plan.identity` for another or a changed source, `plan.tensor` for an entry that does not fit.
+    """
+    if plan.source.identity != source.identity:
+        raise Fault("plan.identity", problem="path, size or times of a file differ")
+    if plan.source.decoded and not source.decoded:
+        raise Fault("plan.identity", problem="it was planned with --decode")
+    tensors: dict[str, LogicalTensor] = {}
+    for tensor in catalogue.tensors:
+        tensors.setdefault(tensor.name, tensor)
+    names: set[str] = set()
+    files = []
+    for file in plan.files:
+        checked_parts(file.name)
+        for item in file.tensors:
+            _check(item, tensors.get(item.source), names)
+        size = header.length(file.tensors) + sum(item.bytes for item in file.tensors)
+        files.append(replace(file, bytes=size))
+    return replace(plan, files=tuple(files), estimates=_estimates(plan, files), admission=None)
+
+
+def _check(item: PlannedTensor, tensor: LogicalTensor | None, names: set[str]) -> None:
+    def refuse(problem: str) -> Fault:
+        return Fault("plan.tensor", tensor=item.name, source=item.source, problem=problem)
+
+    if item.name in names:
+        raise refuse("another tensor has this name")
+    names.add(item.name)
+    if tensor is None:
+        raise refuse("the source has no such tensor")
+    if tensor.unwritable is not None:
+        raise refuse(tensor.unwritable)
+    if item.shape != tensor.shape or item.stored_dtype != tensor.dtype:
+        raise refuse("shape or stored type is another")
+    if item.dtype != tensor.dtype and (item.dtype not in CASTABLE or tensor.dtype not in CASTABLE):
+        raise refuse(f"{tensor.dtype} is not cast to {item.dtype[:16]!r}")
+    if item.bytes != -(-prod(item.shape) * DTYPES[item.dtype].bits // 8):
+        raise refuse("its bytes are not those of shape and type")
+
+
+def _estimates(plan: Plan, files: list[PlannedFile]) -> PlanEstimates:
+    figure = Estimate(
+        output_bytes(files, plan.carried), Basis.DERIVED, "files of the plan, with room for its documents"
+    )
+    return replace(plan.estimates, output_bytes=figure, temporary_bytes=figure)

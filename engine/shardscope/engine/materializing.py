@@ -1,0 +1,453 @@
+"""From an admitted plan to an output that has appeared: prove, stage, verify, promote."""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from shardscope.engine.convert import header, probing
+from shardscope.engine.convert.comparing import compare, compare_copies, replicas
+from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.copying import Copied, copy_file
+from shardscope.engine.convert.planning import refuse
+from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.sharding import INDEX, index
+from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.work import Written, records
+from shardscope.engine.converting import TOOL, Prepared, admitted_here
+from shardscope.engine.geometry.check import check as check_map
+from shardscope.engine.geometry.compose import whole
+from shardscope.engine.geometry.document import written
+from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.host import peak_rss
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
+from shardscope.engine.model.descriptor import to_json
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.manifest import (
+    MANIFEST_NAME,
+    RUN_NAME,
+    Manifest,
+    OutputFile,
+    OutputTensor,
+    Run,
+    SourceFile,
+    Validation,
+)
+from shardscope.engine.model.piece import Lowered
+from shardscope.engine.model.plan import Admission, Plan, PlannedFile, PlannedTensor
+from shardscope.engine.model.progress import OnProgress, Progress, check
+from shardscope.engine.model.schemas import MANIFEST, RUN
+from shardscope.engine.model.source import Entry, Inventory, Kind
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.text import counted
+from shardscope.engine.parse import safetensors
+from shardscope.engine.source.read import OpenFile, adopted
+from shardscope.engine.source.source import Source
+
+CARRY_TILE: Final = 1 << 20
+
+
+class Converted(Struct, frozen=True):
+    """An output that has appeared."""
+
+    plan: Plan
+    manifest: Manifest
+    run: Run
+    promoted: Promoted
+
+
+def materialize(
+    path: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    prepared: Prepared,
+    *,
+    confirm: Callable[[Plan], bool],
+    replace: bool = False,
+    allow_gap: bool = False,
+    discard: bool = False,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Converted:
+    """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
+
+    `confirm` is asked once, with the plan and its admission on this machine, before anything is made. `replace` exchanges an
+    existing target, `discard` then removes the old one; `allow_gap` lets file systems that cannot exchange two folders do it in
+    two steps.
+
+    Raises `Fault`: the first blocker of the plan, `admission.denied`, `admission.unknown`, `admission.declined`,
+    `convert.unsound`, `convert.copies_differ`, `verify.*`, those of staging, copying and promotion, `source.changed`;
+    `Cancelled`. Then nothing was promoted.
+    """
+    began = time.monotonic()
+    plan = admitted_here(prepared.plan, os.fspath(target))
+    refuse(plan)
+    admission = _admitted(plan)
+    if not confirm(plan):
+        raise Fault("admission.declined")
+    allowed = plan.estimates.temporary_bytes.bytes or 0
+    with (
+        Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source,
+        Staging(
+            target,
+            allowed=allowed,
+            sources=[path],
+            replace=replace,
+            allow_gap=allow_gap,
+            plan=plan.source.identity,
+        ) as staging,
+    ):
+        work = _Work(plan, prepared, source, staging, cancel, progress)
+        with work.timed("prove"):
+            work.prove()
+        with work.timed("copy"):
+            outputs = work.write()
+        with work.timed("verify"):
+            work.verify()
+        manifest = work.manifest(outputs)
+        staging.write_small(MANIFEST_NAME, to_json(manifest).encode())
+        changes = source.recheck(prepared.inspection.inventory, cancel=cancel)
+        if changes:
+            raise Fault(changes[0].code, **changes[0].params)
+        staged = sum(record.size for record in staging.records)
+        run = Run(RUN, admission, staged, peak_rss(), round(time.monotonic() - began, 3), dict(work.seconds))
+        staging.write_small(RUN_NAME, to_json(run).encode())
+        promoted = promote(staging)
+        if discard:
+            discard_old(staging)
+    return Converted(plan, manifest, run, promoted)
+
+
+def _admitted(plan: Plan) -> Admission:
+    """Return the admission of a plan that may start. Raises `Fault`: `admission.denied`, `admission.unknown`."""
+    admission = plan.admission
+    if admission is None:
+        raise Fault("admission.unknown", what="the plan")
+    for item in admission.checks:
+        if item.verdict == "denied":
+            raise Fault("admission.denied", what=item.what, needs=item.needs, has=item.has)
+    for item in admission.checks:
+        if item.verdict == "unknown":
+            raise Fault("admission.unknown", what=item.what)
+    return admission
+
+
+class _Work:
+    """One conversion between admission and promotion."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        prepared: Prepared,
+        source: Source,
+        staging: Staging,
+        cancel: threading.Event | None,
+        progress: OnProgress | None,
+    ) -> None:
+        self.plan = plan
+        self.seconds: dict[str, float] = {}
+        self.validation: list[Validation] = []
+        self._inventory = prepared.inspection.inventory
+        self._recorded = [
+            item for item in prepared.inspection.descriptor.source.entries if item.kind == Kind.FILE
+        ]
+        self._tensors = {tensor.name: tensor for tensor in prepared.catalogue.tensors}
+        self._source = source
+        self._staging = staging
+        self._cancel = cancel
+        self._progress = progress
+        self._open = opener_of(source, self._inventory)
+        self._lowered: dict[str, Lowered] = {}
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Measure a stage."""
+        began = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - began, 3)
+
+    @property
+    def _planned(self) -> Sequence[PlannedTensor]:
+        return [tensor for file in self.plan.files for tensor in file.tensors]
+
+    def _of(self, planned: PlannedTensor) -> LogicalTensor:
+        return self._tensors[planned.source]
+
+    def prove(self) -> None:
+        """Check every map, and compare everything that is stored more than once. Raises `Fault`."""
+        compared = 0
+        planned = self._planned
+        for number, item in enumerate(planned):
+            check(self._cancel)
+            self._say("prove", number, len(planned), item.name)
+            tensor = self._of(item)
+            lowered = normal_form(tensor)
+            for finding in check_map(lowered).findings:
+                raise Fault(
+                    "convert.unsound", tensor=tensor.name, check=finding.code, reason=_words(finding.params)
+                )
+            self._lowered[tensor.name] = lowered
+            compared += sum(1 for _ in replicas(tensor)) + _shared(lowered)
+            compare_copies(
+                tensor, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
+            )
+        for alias in self.plan.aliases:
+            compared += self._compare_tie(alias.name, alias.tensor)
+        self._held(
+            "coverage", f"{counted(len(planned), 'tensor')}: every element held once or by equal copies"
+        )
+        says = (
+            f"{compared:,} stored more than once, compared byte for byte"
+            if compared
+            else "nothing is stored twice"
+        )
+        self._held("copies", says)
+
+    def _compare_tie(self, name: str, other: str) -> int:
+        """Compare a tie that is stored in places of its own; one in the same bytes needs no comparison."""
+        one, two = self._tensors.get(name), self._tensors.get(other)
+        if one is None or two is None or one.fragments == two.fragments:
+            return 0
+        at = compare(
+            one, two, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
+        )
+        if at is not None:
+            raise Fault(
+                "convert.copies_differ",
+                tensor=name,
+                offset=at * DTYPES[one.dtype].bits // 8,
+                first=one.fragments[0].record.file,
+                second=two.fragments[0].record.file,
+            )
+        return 1
+
+    def write(self) -> list[OutputFile]:
+        """Write every file of the plan into the staging folder; return what the manifest says of them. Raises `Fault`."""
+        outputs = []
+        checked: set[Record] = set()
+        for file in self.plan.files:
+            copied = self._write_file(file, checked)
+            outputs.append(self._output(file, copied))
+        if len(self.plan.files) > 1:
+            text = msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n"
+            record = self._staging.write_small(INDEX, text)
+            outputs.append(OutputFile(INDEX, record.size, record.sha256))
+        outputs += [self._carry(item.name, item.source, item.bytes) for item in self.plan.carried]
+        recorded = len(checked)
+        if not self.plan.options.check_crc:
+            self.validation.append(Validation("checksums", "not asked", "--no-crc"))
+        elif recorded:
+            self._held(
+                "checksums", f"{counted(recorded, 'record')} of the source match the CRC-32 that was recorded"
+            )
+        else:
+            self.validation.append(Validation("checksums", "not recorded", "the source records none"))
+        return outputs
+
+    def _write_file(self, file: PlannedFile, checked: set[Record]) -> Copied:
+        items = self._items(file)
+        built = header.build(file.tensors)
+        wanted: list[Record] = []
+        if self.plan.options.check_crc:
+            wanted = [record for record in records(items) if record.crc is not None and record not in checked]
+            checked.update(wanted)
+        with self._staging.create(file.name, built.size) as output:
+            copied = copy_file(
+                items,
+                output,
+                built.data,
+                opener=self._open,
+                budget_bytes=self.plan.options.memory_bytes,
+                workers=self.plan.options.workers,
+                digest=self.plan.options.digest == "sha256",
+                checks=wanted,
+                cancel=self._cancel,
+                progress=self._progress,
+            )
+            output.finish(copied.sha256)
+        return copied
+
+    def _items(self, file: PlannedFile) -> list[Written]:
+        built = header.build(file.tensors)
+        return [
+            Written(self._of(item), item.dtype, offset)
+            for item, offset in zip(file.tensors, built.offsets, strict=True)
+        ]
+
+    def _output(self, file: PlannedFile, copied: Copied) -> OutputFile:
+        overflowed = {item.tensor: item.count for item in copied.overflows}
+        tensors = tuple(
+            OutputTensor(
+                item.name,
+                item.source,
+                item.dtype,
+                item.shape,
+                map_digest(self._lowered[item.source]),
+                overflowed.get(item.source, 0),
+            )
+            for item in file.tensors
+        )
+        return OutputFile(file.name, copied.bytes, copied.sha256, tensors)
+
+    def _carry(self, name: str, source: str, size: int) -> OutputFile:
+        digest = hashlib.sha256()
+        with self._open(source) as reader, self._staging.create(name, size) as output:
+            for at in range(0, size, CARRY_TILE):
+                data = reader.pread(at, min(CARRY_TILE, size - at))
+                digest.update(data)
+                output.write_at(at, data)
+            record = output.finish(digest.hexdigest())
+        return OutputFile(name, record.size, record.sha256)
+
+    def verify(self) -> None:
+        """Read what was staged as a stranger would, and hold it against plan and source. Raises `Fault` `verify.*`."""
+        for file in self.plan.files:
+            self._verify_structure(file)
+        self._held(
+            "headers", f"{counted(len(self.plan.files), 'file')} read back by the format's own library"
+        )
+        if self.plan.options.verify == "headers":
+            self.validation.append(Validation("values", "not asked", "--verify headers"))
+            return
+        probed = sum(self._verify_elements(file) for file in self.plan.files)
+        says = f"{counted(probed, 'element')} read again one by one, by another way"
+        if self.plan.options.verify == "full":
+            self._verify_all()
+            says = f"every byte of {counted(len(self._planned), 'tensor')} compared with the source; {says}"
+        self._held("values", says)
+
+    def _verify_structure(self, file: PlannedFile) -> None:
+        """Let the safetensors library open a staged file, and compare what it sees with the plan."""
+        import safetensors as library
+
+        place = os.path.join(self._staging.staged_path(), file.name)
+        try:
+            with library.safe_open(place, framework="np") as opened:
+                names = set(opened.keys())
+                for item in file.tensors:
+                    part = opened.get_slice(item.name) if item.name in names else None
+                    if part is None or (part.get_dtype(), tuple(part.get_shape())) != (
+                        item.dtype,
+                        item.shape,
+                    ):
+                        raise Fault("verify.structure", file=file.name, tensor=item.name)
+        except library.SafetensorError as error:
+            raise Fault("verify.unreadable", file=file.name, reason=str(error)) from None
+        if len(names) != len(file.tensors):
+            raise Fault(
+                "verify.structure", file=file.name, tensor=min(names - {t.name for t in file.tensors})
+            )
+
+    def _verify_elements(self, file: PlannedFile) -> int:
+        count = 0
+        with self._staged(file.name) as output, Contents(self._open) as contents:
+            parsed = safetensors.read_header(output, Limits())
+            begins = dict(zip(parsed.names, parsed.begins, strict=True))
+            for item in file.tensors:
+                check(self._cancel)
+                self._say("verify", count, len(file.tensors), item.name)
+                width = DTYPES[item.dtype].bits // 8
+                tensor, lowered = self._of(item), self._lowered[item.source]
+                for probe in probing.probes(tensor, lowered, item.dtype, contents):
+                    found = output.pread(begins[item.name] + probe.element * width, width)
+                    if not probing.same(found, probe.data, item.dtype):
+                        raise Fault("verify.value", file=file.name, tensor=item.name, element=probe.element)
+                    count += 1
+        return count
+
+    def _verify_all(self) -> None:
+        """Compare every byte that was written with the source once more."""
+        for file in self.plan.files:
+            with self._staged(file.name) as output:
+                parsed = safetensors.read_header(output, Limits())
+            begins = dict(zip(parsed.names, parsed.begins, strict=True))
+            for item in file.tensors:
+                check(self._cancel)
+                made = made_tensor(item, STAGED + file.name, begins[item.name])
+                at = compare(
+                    self._of(item),
+                    made,
+                    dtype=item.dtype,
+                    opener=self._either,
+                    budget_bytes=self.plan.options.memory_bytes,
+                    cancel=self._cancel,
+                )
+                if at is not None:
+                    raise Fault("verify.value", file=file.name, tensor=item.name, element=at)
+
+    def _either(self, name: str) -> OpenFile:
+        return self._staged(name.removeprefix(STAGED)) if name.startswith(STAGED) else self._open(name)
+
+    def _staged(self, name: str) -> OpenFile:
+        return adopted(self._staging.open_staged(name), name.encode())
+
+    def manifest(self, outputs: Sequence[OutputFile]) -> Manifest:
+        """Return the manifest: equal for equal sources, plans and versions."""
+        return Manifest(
+            schema=MANIFEST,
+            tool=TOOL,
+            format=self.plan.source.format,
+            source=tuple(
+                SourceFile(record.path, record.size, record.digest.sha256) for record in self._recorded
+            ),
+            options=self.plan.options,
+            outputs=tuple(outputs),
+            aliases=self.plan.aliases,
+            decisions=self.plan.decisions,
+            left_out=self.plan.left_out,
+            estimates=self.plan.estimates,
+            validation=tuple(self.validation),
+        )
+
+    def _held(self, what: str, says: str) -> None:
+        self.validation.append(Validation(what, "held", says))
+
+    def _say(self, stage: str, done: int, total: int, subject: str) -> None:
+        if self._progress is not None:
+            self._progress(Progress(stage, done, total, "tensors", subject))
+
+
+STAGED: Final = "\0staged/"
+"""Before names of staged files, where those of the source stand too."""
+
+
+def opener_of(source: Source, inventory: Inventory) -> Opener:
+    """Return what opens files of the source by their shown names. Two files that are shown alike are opened by neither."""
+    entries: dict[str, Entry | None] = {}
+    for entry in inventory.files:
+        entries[entry.text] = None if entry.text in entries else entry
+
+    def open_(name: str) -> OpenFile:
+        entry = entries.get(name)
+        if entry is None:
+            raise Fault("convert.file_unclear", file=name)
+        return source.open(entry)
+
+    return open_
+
+
+def made_tensor(item: PlannedTensor, file: str, begin: int) -> LogicalTensor:
+    """Return a tensor of an output file as one of a catalogue."""
+    fragment = Fragment(0, item.shape, Record(file, begin, item.bytes, item.bytes), 0)
+    return LogicalTensor(item.name, item.dtype, item.shape, whole(item.shape), None, (fragment,))
+
+
+def map_digest(lowered: Lowered) -> str:
+    """Return the SHA-256 of a map in normal form, as a document."""
+    return hashlib.sha256(msgspec.json.encode(written(lowered), order="deterministic")).hexdigest()
+
+
+def _shared(lowered: Lowered) -> int:
+    return sum(len(piece.holders) > 1 for shard in lowered.ranks for piece in shard.held)
+
+
+def _words(params: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in params.items())
