@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from shardscope.engine.convert.refusals import reason
 from shardscope.engine.model.blocker import Fault
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,7 +25,10 @@ def compare(folder: int, finished: Mapping[str, int]) -> int:
 
     Raises `Fault` `promote.unexpected`.
     """
-    found = {each.file: each.size for each in listed(folder)}
+    try:
+        found = {each.file: each.size for each in listed(folder)}
+    except OSError as error:
+        raise Fault("promote.unexpected", file=".", problem=reason(error)) from error
     for name in sorted(found.keys() | finished.keys()):
         if found.get(name) != finished.get(name):
             problem = _problem(found.get(name), finished.get(name))

@@ -75,7 +75,7 @@ def _old_target(folder: int, marker: Marker) -> bytes | None:
     if _inode(folder, PREVIOUS) is not None:
         return PREVIOUS
     inode = _inode(folder, OUTPUT)
-    exchanged = marker.state == "replacing" and inode is not None and inode != marker.new_inode
+    exchanged = marker.state in {"replacing", "replaced"} and inode is not None and inode != marker.new_inode
     return OUTPUT if exchanged else None
 
 

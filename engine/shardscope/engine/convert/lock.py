@@ -17,7 +17,7 @@ import msgspec
 from shardscope.engine.convert.names import lock_name
 from shardscope.engine.convert.owner import Life, life, this_process
 from shardscope.engine.convert.place import Place
-from shardscope.engine.convert.refusals import reason, refused
+from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.steps import At, nowhere
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.staging import Owner
@@ -45,6 +45,10 @@ class Lock:
 
         Raises `Fault`: `stage.busy`, `stage.locked_elsewhere`, `stage.lock_foreign`, and what the folder refuses.
         """
+        with refusing(self._file, self._place.parent):
+            self._acquire()
+
+    def _acquire(self) -> None:
         for _ in range(_ATTEMPTS):
             descriptor, created = self._open()
             if descriptor is None:
@@ -153,7 +157,7 @@ class Lock:
     def _is_at_path(self, descriptor: int) -> bool:
         try:
             there = os.stat(self._name, dir_fd=self._place.parent, follow_symlinks=False)
-        except OSError:
+        except FileNotFoundError:
             return False
         here = os.fstat(descriptor)
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from shardscope.engine.convert.kernel import allocate
-from shardscope.engine.convert.refusals import reason, refused
+from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.staging import FileRecord
 
@@ -85,7 +85,8 @@ class OutputFile:
 
         Raises `Fault` `stage.incomplete` where bytes are missing, `stage.over_budget` where the file grew unannounced.
         """
-        length = os.fstat(self.fileno()).st_size
+        with refusing(self.name):
+            length = os.fstat(self.fileno()).st_size
         if length > self.size:
             raise Fault("stage.over_budget", file=self.name, allowed=self.size, wanted=length)
         if self._claimed != self.size or length != self.size:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from shardscope.engine.convert.names import NAME_BYTES
-from shardscope.engine.convert.refusals import reason, refused
+from shardscope.engine.convert.refusals import reason, refusing
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.text import path_text
 
@@ -59,12 +59,11 @@ class Place:
 
     def look(self) -> os.stat_result | None:
         """Return the status of the target itself, or nothing where there is none."""
-        try:
-            return os.stat(self.name, dir_fd=self.parent, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise refused(error, self.file) from error
+        with refusing(self.file, self.parent):
+            try:
+                return os.stat(self.name, dir_fd=self.parent, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
 
     def existing(self, *, replace: bool) -> Inode | None:
         """Return the folder that stands at the target, after making sure that it may be replaced; null where there is none.

@@ -7,6 +7,7 @@ aside first; the marker says so before, so that the next run can put it back.
 
 import errno
 import os
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -37,6 +38,13 @@ def promote(staging: Staging) -> Promoted:
     Raises `Fault`: `promote.*`, `stage.over_budget`, and the codes about sources and targets that entering has, which are
     checked again. Then the target is as it was. Once everything is durable the staged output is kept, whatever `keep` says.
     """
+    try:
+        return _promote(staging)
+    except OSError as error:
+        raise _refused(staging, error) from error
+
+
+def _promote(staging: Staging) -> Promoted:
     staging.at("promote.audit")
     staging.audit()
     staging.sync()
@@ -51,7 +59,7 @@ def promote(staging: Staging) -> Promoted:
         records,
         sum(record.size for record in records),
         how,
-        f"{staging.file}/{PREVIOUS.decode()}" if existing is not None else None,
+        None if existing is None else _previous(staging),
     )
 
 
@@ -97,18 +105,22 @@ def _replace(staging: Staging, existing: Inode) -> str:
             raise Fault("promote.no_exchange", file=place.file, staging=staging.file) from error
         return _with_gap(staging, existing)
     staging.at("promote.exchanged")
-    if (
-        _inode(staging, OUTPUT) != existing
-    ):  # something else took the target's place in the last moment: give it back
-        try:
-            exchange(staging.folder, OUTPUT, place.parent, place.name)
-        except OSError as error:
-            raise _refused(staging, error) from error
+    if _is_other(staging, existing):  # something took the target's place in the last moment: give it back
+        exchange(staging.folder, OUTPUT, place.parent, place.name)
         raise Fault("promote.target_changed", file=place.file, staging=staging.file)
     staging.promoted = True
     staging.at("promote.set_aside")
-    os.rename(OUTPUT, PREVIOUS, src_dir_fd=staging.folder, dst_dir_fd=staging.folder)
+    with suppress(OSError):  # it is as safe under the name that it has
+        os.rename(OUTPUT, PREVIOUS, src_dir_fd=staging.folder, dst_dir_fd=staging.folder)
     return "exchange"
+
+
+def _is_other(staging: Staging, existing: Inode) -> bool:
+    """Tell whether what came out of the exchange is another folder than the old target."""
+    try:
+        return _inode(staging, OUTPUT) != existing
+    except OSError:
+        return False  # the exchange has happened; the disk that cannot say what came out of it will say so elsewhere
 
 
 def _with_gap(staging: Staging, existing: Inode) -> str:
@@ -153,6 +165,15 @@ def _settle(staging: Staging, *, replaced: bool) -> None:
     except Fault as fault:
         problem = fault.finding.params.get("reason", fault.finding.code)
         staging.notes.append(Finding("promote.not_durable", {"file": staging.place.file, "reason": problem}))
+
+
+def _previous(staging: Staging) -> str:
+    """Return where the old target is: under the name of the output where it could not be renamed."""
+    try:
+        _inode(staging, PREVIOUS)
+    except OSError:
+        return f"{staging.file}/{OUTPUT.decode()}"
+    return f"{staging.file}/{PREVIOUS.decode()}"
 
 
 def _inode(staging: Staging, name: bytes) -> Inode:

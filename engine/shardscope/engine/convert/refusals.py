@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from shardscope.engine.model.blocker import Fault
 
@@ -28,6 +30,15 @@ def refused(error: OSError, file: str, *, needed: int = 0, folder: int | None = 
             return Fault("stage.file_exists", file=file)
         case _:
             return Fault("stage.write_failed", file=file, reason=reason(error))
+
+
+@contextmanager
+def refusing(file: str, folder: int | None = None) -> Iterator[None]:
+    """Turn what the system refuses in the block into the fault about `file`."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(error, file, folder=folder) from error
 
 
 def reason(error: OSError) -> str:

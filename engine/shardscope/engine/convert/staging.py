@@ -21,14 +21,14 @@ from typing import Final, Self
 from shardscope.engine.convert.audit import compare
 from shardscope.engine.convert.journal import Journal
 from shardscope.engine.convert.kernel import NO_SUCH_CALL, exchange
-from shardscope.engine.convert.leftovers import close_gap, recognise
+from shardscope.engine.convert.leftovers import close_gap
 from shardscope.engine.convert.lock import Lock
 from shardscope.engine.convert.marker import write_marker
-from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, checked_parts, staging_name
+from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, PREVIOUS, checked_parts, staging_name
 from shardscope.engine.convert.output import OutputFile, reserve
 from shardscope.engine.convert.owner import this_process
 from shardscope.engine.convert.place import Inode, Place
-from shardscope.engine.convert.refusals import reason, refused
+from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.removal import remove_staging
 from shardscope.engine.convert.steps import At, nowhere
 from shardscope.engine.model.blocker import Fault, Finding
@@ -89,7 +89,7 @@ class Staging:
         self._files: list[OutputFile] = []
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
+        with refusing(path_text(os.path.basename(os.fsencode(self._target)))), ExitStack() as stack:
             self.place = Place(self._target, self._sources)
             stack.callback(self.place.close)
             lock = Lock(self.place, self.at)
@@ -134,21 +134,30 @@ class Staging:
             if total > self.allowed:
                 raise Fault("stage.over_budget", file=name, allowed=self.allowed, wanted=total)
             self._sizes[name] = size
+        try:
+            return self._create(name, parts, size)
+        except BaseException:
+            with self._turn:
+                del self._sizes[name]
+            raise
+
+    def _create(self, name: str, parts: tuple[bytes, ...], size: int) -> OutputFile:
         self.at("file.create")
         try:
             with self._folder_of(parts) as folder:
                 descriptor = os.open(parts[-1], _NEW, 0o666, dir_fd=folder)
+                try:
+                    self.at("file.reserve")
+                    reserve(descriptor, size, allocated=self._allocated)
+                except BaseException:
+                    os.close(descriptor)
+                    os.unlink(parts[-1], dir_fd=folder)
+                    raise
         except OSError as error:
             raise refused(error, name, needed=size, folder=self.folder) from error
         file = OutputFile(name, size, descriptor, self._record)
         with self._turn:
             self._files.append(file)
-        self.at("file.reserve")
-        try:
-            reserve(descriptor, size, allocated=self._allocated)
-        except OSError as error:
-            file.close()
-            raise refused(error, name, needed=size, folder=self.folder) from error
         return file
 
     def write_small(self, name: str, data: bytes) -> FileRecord:
@@ -202,8 +211,11 @@ class Staging:
             for depth in range(1, name.count("/") + 1)
         }
         for name in sorted(folders, reverse=True):
-            with self._folder_of((*checked_parts(name), b""), make=False) as folder:
-                self.sync_folder(folder, name)
+            try:
+                with self._folder_of((*checked_parts(name), b""), make=False) as folder:
+                    self.sync_folder(folder, name)
+            except OSError as error:
+                raise Fault("promote.sync_failed", file=name, reason=reason(error)) from error
         self.sync_folder(self._output, self.file)
         self.sync_folder(self.folder, self.file)
 
@@ -222,7 +234,7 @@ class Staging:
         target, target_hex = exact_text(self.place.name)
         new = None if state == "staging" else self.output_inode
         marker = Marker("shardscope.staging/1", __version__, target, target_hex, this_process(), state, new)
-        with self._refusing():
+        with refusing(self.place.file, self.place.parent):
             write_marker(self.folder, marker, self.at)
 
     def _make_folder(self, stack: ExitStack) -> None:
@@ -235,10 +247,14 @@ class Staging:
             if error.errno in {errno.EACCES, errno.EPERM}:
                 raise Fault("stage.parent_closed", file=self.place.file, reason=reason(error)) from error
             raise refused(error, self.place.file, folder=parent) from error
-        stack.callback(self._leave)
-        with self._refusing():
+        try:
             self.folder = os.open(self.name, _FOLDER, dir_fd=parent)
-            stack.callback(os.close, self.folder)
+        except BaseException:
+            os.rmdir(self.name, dir_fd=parent)
+            raise
+        stack.callback(os.close, self.folder)
+        stack.callback(self._leave)
+        with refusing(self.place.file, parent):
             self.mark("staging")
             self._journal = Journal(self.folder, self._plan, self.at)
             stack.callback(self._journal.close)
@@ -273,9 +289,7 @@ class Staging:
         except Fault as fault:
             self.notes.append(fault.finding)
         self.promoted = self.promoted or self._is_in_place()
-        leftover = recognise(self.place.parent, self.name)
-        holds_old = leftover is not None and leftover.old_target is not None
-        if holds_old and not (self.promoted and self.discard):
+        if self._holds_old() and not (self.promoted and self.discard):
             return
         if self.keep and not self.promoted:
             self.notes.append(Finding("stage.kept", {"file": self.place.file, "staging": self.file}))
@@ -291,9 +305,19 @@ class Staging:
         except OSError:
             return False
 
+    def _holds_old(self) -> bool:
+        """Tell whether the old target lies in the folder, or might."""
+        try:
+            inside = {os.fsencode(entry.name): entry.inode() for entry in os.scandir(self.folder)}
+        except OSError:
+            return True
+        return PREVIOUS in inside or inside.get(OUTPUT, self.output_inode) != self.output_inode
+
     def _remove(self) -> None:
         try:
             remove_staging(self.place.parent, self.name, self.at)
+        except FileNotFoundError:
+            pass  # somebody else did
         except OSError as error:
             self.notes.append(Finding("stage.not_removed", {"staging": self.file, "reason": reason(error)}))
 
@@ -323,10 +347,3 @@ class Staging:
                 folder = os.open(part, _FOLDER, dir_fd=folder)
                 stack.callback(os.close, folder)
             yield folder
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise refused(error, self.place.file, folder=self.place.parent) from error

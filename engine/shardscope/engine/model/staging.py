@@ -3,15 +3,15 @@
 These are read back after a crash by another process, or on another machine of a shared file system, so each is strict.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 
 class Owner(Struct, frozen=True, forbid_unknown_fields=True):
     """A process, so that another one can tell whether it still runs. It names neither a user nor a host."""
 
-    pid: int
+    pid: Annotated[int, Meta(ge=1)]
     started: int | None
     """In clock ticks after the start of the machine: a number that is used again has another."""
     boot: str | None
