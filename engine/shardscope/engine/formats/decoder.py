@@ -68,6 +68,8 @@ class TorchFile(Struct, frozen=True):
         if bits is None:
             raise Fault("torch.dtype_unknown", dtype=tensor.dtype)
         shape, strides = tuple(tensor.shape), tuple(tensor.strides)
+        if 0 in shape:  # where an empty view begins says nothing, and may be beyond the storage
+            return Fragment(label, shape, record, 0)
         begin, end = tensor.offset * bits, (tensor.offset + reach(shape, strides)) * bits
         if begin < 0 or begin % 8 or end > 8 * record.size:
             key = self.tree.pickled.storages[tensor.storage].key
@@ -105,6 +107,7 @@ class Decoder:
     def settle(self, claim: Claim, *codes: str) -> None:
         """Take back what the safe plane had to say about a claim's files and folder by these codes: decoding has answered it."""
         subjects = {shown(entry.text) for entry in claim.files} | {shown(path_text(claim.folder)), "."}
+        subjects |= {shown(path_text(folder)) for folder in claim.owned}
         self.probe.blockers[:] = [
             item for item in self.probe.blockers if item.code not in codes or item.subject not in subjects
         ]
