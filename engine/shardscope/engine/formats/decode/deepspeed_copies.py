@@ -50,7 +50,7 @@ def read_copies(decoder: Decoder, claim: Claim) -> Copies:
         ]
         for stage in range(save.degrees.pp)
     }
-    infos = read_infos(decoder, stages) if save.degrees.tp > 1 else {}
+    infos = read_infos(decoder, stages)
     found = gather(decoder, save, placements)
     layout = Layout(save.degrees, infos, placements)
     trained = {name for states in save.states.values() for name in states.names}

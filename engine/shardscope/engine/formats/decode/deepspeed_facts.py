@@ -12,7 +12,7 @@ from shardscope.engine.formats.decode.twins import Compared
 from shardscope.engine.formats.deepspeed_names import DeepSpeedFiles
 from shardscope.engine.formats.protocol import Facts
 from shardscope.engine.formats.rank_grid import Coordinate
-from shardscope.engine.model.descriptor import ProducerFact
+from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis, Confidence, Evidence, EvidenceKind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.text import counted, display_name
@@ -29,9 +29,21 @@ def facts_of(facts: Facts, files: DeepSpeedFiles, save: Save, compared: Compared
         facts,
         confidence=Confidence.HIGH,
         evidence=(*facts.evidence, *_evidence(save, compared)),
+        components=examined(facts),
         producer=producers(save.states.values(), (part.version for part in save.partitions.values())),
         topology=_topology(facts.topology, files, save),
         state=scope_of(facts.state, save),
+    )
+
+
+def examined(facts: Facts) -> tuple[Component, ...]:
+    """Return the components without the word that they are opaque, where none of their files is any more."""
+    opaque = {entry.text for entry in facts.opaque}
+    return tuple(
+        replace(one, note=None)
+        if one.note and one.note.startswith("opaque") and opaque.isdisjoint(one.files)
+        else one
+        for one in facts.components
     )
 
 

@@ -7,6 +7,7 @@ the last element of a parameter is padding, in stage 3 of uninitialised memory, 
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,9 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment
 
 Shape = tuple[int, ...]
+
+_MOST_STRETCHES: Final = 1 << 24
+"""Of one sub-group: its parameters on all ranks."""
 
 
 class Run(Struct, frozen=True, gc=False):
@@ -93,9 +97,12 @@ def cut_partitions(column: Column, shapes: Mapping[str, Shape]) -> Cut:
 def cut_sub_group(column: Column, shapes: Mapping[str, Shape]) -> Cut:
     """Return the parameters of one sub-group of stage 3: each cut evenly among all ranks, rounded up.
 
-    Raises `Fault` `deepspeed.partition_short` where shapes say more than the partitions hold.
+    Raises `Fault` `deepspeed.partition_short` where shapes say more than the partitions hold, `map.budget` where there are more
+    stretches than anything real has.
     """
     ranks = len(column.ranks)
+    if ranks * len(shapes) > _MOST_STRETCHES:
+        raise Fault("map.budget", budget="pieces", limit=_MOST_STRETCHES, found=ranks * len(shapes))
     starts = zero3_starts(tuple(shapes.values()), ranks)
     for group in column.groups:
         length = _length(group)

@@ -84,7 +84,9 @@ def place(
             raise Fault(
                 "deepspeed.shards_differ", tensor=name, what="shapes", found=f"stages {stages[0]} and {stage}"
             )
-    if layout.degrees.tp == 1 and len(shards) == 1 and name not in layout.placements:
+    info = layout.info.get(stages[0])
+    trimmed = info is not None and info.vocabulary is not None and bool(info.matching("vocabulary", name))
+    if layout.degrees.tp == 1 and len(shards) == 1 and name not in layout.placements and not trimmed:
         ((at, shard),) = shards.items()
         return _alone(layout.degrees, at, shard, dtype)
     base, translation = _base(name, layout, first, copies=copies, single=single)
@@ -155,9 +157,9 @@ def _base(
         missing = min(set(range(ranks)) - by_rank.keys(), default=0)
         raise Fault("deepspeed.shard_absent", tensor=name, rank=missing, total=ranks)
     shapes = [by_rank[rank].shape for rank in range(ranks)]
-    if ranks == 1:
-        return _held_by(shapes[0], 1), None
     info = layout.info.get(stage)
+    if ranks == 1 and not (info is not None and info.matching("vocabulary", name)):
+        return _held_by(shapes[0], 1), None
     if info is None and not copies:
         raise CutUnknown(name)
     if info is not None and not (copies and not _said(info, name)):

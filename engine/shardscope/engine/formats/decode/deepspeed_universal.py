@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.formats.decode.deepspeed_copies import Copies, read_copies
-from shardscope.engine.formats.decode.deepspeed_facts import compared_evidence, producers, scope_of
+from shardscope.engine.formats.decode.deepspeed_facts import compared_evidence, examined, producers, scope_of
 from shardscope.engine.formats.decode.deepspeed_payload import Payload, read_payload
 from shardscope.engine.formats.decode.deepspeed_place import Placed
 from shardscope.engine.formats.decode.twins import Compared, Twin, compare, twin
@@ -43,6 +43,7 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     if tree.optimizer is not None:
         decoder.torch(tree.optimizer)
     compared = _compared(decoder, claim, listing)
+    _settle_moments(decoder, claim, listing)
     read = {use.entry.path for use in decoder.used}
     opaque = tuple(entry for entry in facts.opaque if entry.path not in read)
     decoder.settle(claim, "trust.opaque_pickle")
@@ -189,6 +190,17 @@ class _Listing:
         return self.tree.path.decode("utf-8", "backslashreplace")
 
 
+def _settle_moments(decoder: Decoder, claim: Claim, listing: _Listing) -> None:
+    """Take the doubt about missing moments back, where the copies say that nothing was trained of what lacks them."""
+    save = listing.copies.save
+    if save is None:
+        return
+    trained = {name for states in save.states.values() for name in states.names}
+    bare = {name for name, files in listing.files.items() if not files.states}
+    if trained and trained.isdisjoint(bare):
+        decoder.settle(claim, "deepspeed.universal_moments_absent")
+
+
 def _from_copies(name: str, placed: Placed, role: str) -> LogicalTensor:
     return LogicalTensor(
         name=name,
@@ -279,6 +291,7 @@ def _facts(facts: Facts, opaque: tuple[Entry, ...], listing: _Listing, compared:
         facts,
         confidence=Confidence.HIGH if weights else facts.confidence,
         evidence=(*facts.evidence, *evidence),
+        components=examined(replace(facts, opaque=opaque)),
         producer=producer,
         state=state,
         opaque=opaque,

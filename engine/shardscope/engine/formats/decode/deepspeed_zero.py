@@ -5,6 +5,7 @@ together is refused by name.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,10 +23,12 @@ from shardscope.engine.formats.deepspeed_names import DeepSpeedFiles, sorted_fil
 from shardscope.engine.formats.deepspeed_zero import OFFLOADED
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.torch_files import report_opaque
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import LogicalTensor
 
-_OWN_PRECISION = "in the precision of the module"
+_OWN_PRECISION: Final = "in the precision of the module"
+_NAMED: Final = 16
+"""Tensors that are named one by one where they are refused for the same reason."""
 
 
 def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
@@ -75,7 +78,7 @@ def _list(decoder: Decoder, claim: Claim, save: Save) -> Compared | None:
         ]
         for stage in range(save.degrees.pp)
     }
-    infos = read_infos(decoder, stages) if save.degrees.tp > 1 else {}
+    infos = read_infos(decoder, stages)
     found = gather(decoder, save, placements)
     if save.degrees.tp > 1:
         report_unused(decoder, infos, found.items, first)
@@ -108,6 +111,7 @@ class _Listing:
         self.save = save
         self.layout = layout
         self.placed: dict[str, Placed] = {}
+        self.refusals: dict[str, list[Finding]] = {}
 
     def add_all(self, found: Gathered) -> None:
         """Add the model's tensors in the order of the module, then the states of the optimizer."""
@@ -121,6 +125,7 @@ class _Listing:
                 refused.add(name)
             else:
                 self.placed[name] = where
+        self._refuse()
         _report(self.decoder, "deepspeed.cut_unknown", self.save, unknown, ranks=self.save.degrees.tp)
         by_convention = [
             name
@@ -154,12 +159,23 @@ class _Listing:
             return None
         except Fault as fault:
             if state == WEIGHT:
-                self.decoder.probe.note(fault.finding, self.save.any.file.entry)
+                self.refusals.setdefault(fault.finding.code, []).append(fault.finding)
             return None
         if state == WEIGHT and where.translation is not None:
             for finding in where.translation.warnings:
                 self.decoder.probe.note(finding, self.save.any.file.entry)
         return where
+
+    def _refuse(self) -> None:
+        """Report what was refused, each tensor by name; of very many alike the first, and how many more."""
+        entry = self.save.any.file.entry
+        for code, findings in self.refusals.items():
+            for finding in findings[:_NAMED]:
+                self.decoder.probe.note(finding, entry)
+            if len(findings) > _NAMED:
+                self.decoder.probe.report(
+                    "deepspeed.refused_alike", entry, count=len(findings) - _NAMED, refusal=code
+                )
 
     def _add_model(self, name: str, item: Item) -> None:
         where = self.placed.get(item.alias_of or name)

@@ -151,6 +151,12 @@ _CUTS: Final = (
         "Shapes of shards do not tell along which dimension they were cut, nor whether they are several parts. They are not "
         "joined along a guessed one.",
     ),
+    _error(
+        "deepspeed.refused_alike",
+        "Another {count:count tensor} could not be put together for the same reason: {refusal:word}.",
+        "Look that code up; what helps one of them helps all.",
+        "Of many tensors that are refused alike the first are named, and the rest is counted.",
+    ),
     Code(
         "deepspeed.cut_by_convention",
         Severity.WARNING,
