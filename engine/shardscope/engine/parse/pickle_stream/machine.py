@@ -10,7 +10,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.parse.pickle_stream import opcodes as op
 from shardscope.engine.parse.pickle_stream.rare import RARE
-from shardscope.engine.parse.pickle_stream.records import Call, Dict, Reference
+from shardscope.engine.parse.pickle_stream.records import Call, Dict, Persistent, Reference
 from shardscope.engine.parse.pickle_stream.state import (
     FLOAT64,
     INT32,
@@ -66,7 +66,7 @@ def read_pickle(stream: Stream, start: int) -> tuple[object, int]:  # noqa: C901
                         raise Fault("pickle.target", position=at - 1)
                     if type(callee) is Reference:
                         callee.called += 1
-                    elif type(callee) is not Call:
+                    elif type(callee) is not Call and type(callee) is not Persistent:
                         raise Fault("pickle.target", position=at - 1)
                     stack[-1] = Call(callee, args)
                 elif code == op.MARK:
@@ -156,7 +156,7 @@ def read_pickle(stream: Stream, start: int) -> tuple[object, int]:  # noqa: C901
                 elif code == op.STOP:
                     value = stack.pop()
                     machine.stack = stack
-                    _finish(machine, opcodes)
+                    _finish(machine, at, opcodes)
                     return value, at
                 else:
                     machine.stack = stack
@@ -189,9 +189,12 @@ def _underflow(code: int, at: int, size: int) -> Fault:
     return Fault("pickle.stack", position=at - 1)
 
 
-def _finish(machine: Machine, opcodes: int) -> None:
+def _finish(machine: Machine, at: int, opcodes: int) -> None:
     """Look at what a pickle leaves behind."""
     stream = machine.stream
+    if machine.frame_end not in (0, at):
+        stream.note("pickle.frame", position=at)
+    machine.check_loose(at)
     if left := machine.standing():
         stream.note("pickle.stack_left", count=left)
     stream.opcodes += opcodes

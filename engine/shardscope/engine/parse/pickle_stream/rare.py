@@ -8,18 +8,14 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.parse.pickle_stream import opcodes as op
 from shardscope.engine.parse.pickle_stream import values
 from shardscope.engine.parse.pickle_stream.records import Call, Dict, FrozenSet, Persistent, Reference, Set
-from shardscope.engine.parse.pickle_stream.state import Machine
+from shardscope.engine.parse.pickle_stream.state import SMALLEST_FRAME, Machine
 from shardscope.engine.parse.pickle_stream.values import UINT64, line
 
 Handler = Callable[[Machine, int], int]
 
 PROTOCOLS: Final = 5
 """The highest protocol there is."""
-SMALLEST_FRAME: Final = 4
-"""Bytes: no pickler frames less (CPython, `_Framer._FRAME_SIZE_MIN`)."""
 EXTENSION_BYTES: Final = {op.EXT1: 1, op.EXT2: 2, op.EXT4: 4}
-LARGE: Final = 64 << 10
-"""Bytes from which texts are written between frames (`_Framer._FRAME_SIZE_TARGET`)."""
 
 
 def pop_mark(machine: Machine) -> list[object]:
@@ -28,12 +24,12 @@ def pop_mark(machine: Machine) -> list[object]:
     return above
 
 
-def callable_record(value: object, at: int) -> Reference | Call:
+def callable_record(value: object, at: int) -> Reference | Call | Persistent:
     """Return a callee, counted as called. Raises `Fault` where it is a plain value."""
     if isinstance(value, Reference):
         value.called += 1
         return value
-    if isinstance(value, Call):
+    if isinstance(value, Call | Persistent):
         return value
     raise Fault("pickle.target", position=at - 1)
 
@@ -60,16 +56,10 @@ def frame(machine: Machine, at: int) -> int:
     if inside or length < SMALLEST_FRAME:
         machine.stream.note("pickle.frame", position=at - 1)
     if not inside:
-        check_loose(machine, at - 1)
+        machine.check_loose(at - 1)
         machine.frame_end = after + length
         machine.loose = 0
     return after
-
-
-def check_loose(machine: Machine, at: int) -> None:
-    """Say it where more opcodes lie between two frames than a pickler leaves there."""
-    if machine.loose and SMALLEST_FRAME <= at - machine.loose < LARGE:
-        machine.stream.note("pickle.frame", position=machine.loose)
 
 
 # --- stack and memo

@@ -15,6 +15,10 @@ OPCODE_BYTES: Final = 40
 """What an opcode is taken to build: an empty list has 56 bytes, a short tuple as many, and most opcodes build nothing."""
 LONGEST_NAME: Final = 2_000
 """Characters of a module or of a name in it: far beyond any real one."""
+SMALLEST_FRAME: Final = 4
+"""Bytes: no pickler frames less (CPython, `_Framer._FRAME_SIZE_MIN`)."""
+LARGE: Final = 64 << 10
+"""Bytes from which texts are written between frames (`_Framer._FRAME_SIZE_TARGET`)."""
 
 UINT16: Final = Layout("<H")
 INT32: Final = Layout("<i")
@@ -148,6 +152,11 @@ class Machine:
             self.stream.note("pickle.frame", position=self.frame_end)
         self.loose = at
         self.frame_end = 0
+
+    def check_loose(self, at: int) -> None:
+        """Say it where more opcodes lie behind a frame than a pickler leaves there."""
+        if self.loose and SMALLEST_FRAME <= at - self.loose < LARGE:
+            self.stream.note("pickle.frame", position=self.loose)
 
     def put(self, place: int, value: object) -> Memo:
         """Keep `value` in the memo under a number of the stream's choosing and return the memo, which may be another one."""
