@@ -1,10 +1,11 @@
 """The figures of a machine, read from a made-up /proc and /sys."""
 
+import resource
 from pathlib import Path
 
 import pytest
 
-from shardscope.engine.host import Host, probe
+from shardscope.engine.host import Host, probe, process_limits
 
 MEMINFO = "MemTotal:       65536 kB\nMemFree:  1 kB\nMemAvailable:   32768 kB\nHugePages_Total:       0\n"
 KIB = 1024
@@ -70,3 +71,16 @@ def test_this_machine_answers(tmp_path: Path) -> None:
     assert found.ram_total is not None
     assert found.ram_available is not None
     assert 0 < found.ram_available <= found.ram_total
+
+
+def test_limits_of_the_process_are_those_in_force() -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, before[1]))
+    try:
+        found = process_limits()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert found.file_bytes == 1 << 40
+    assert found.open_files == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert process_limits().file_bytes == (None if before[0] == resource.RLIM_INFINITY else before[0])

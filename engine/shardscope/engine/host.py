@@ -46,6 +46,28 @@ def peak_rss(root: str = "/") -> int | None:
     return None
 
 
+class ProcessLimits(Struct, frozen=True):
+    """What this process may take at the most, whatever the machine has; null where nothing limits it. See getrlimit(2)."""
+
+    open_files: int | None
+    """Descriptors at once."""
+    file_bytes: int | None
+    """Of one file that it writes."""
+    address_bytes: int | None
+    """Of memory that it maps, whether it is used or not."""
+
+
+def process_limits() -> ProcessLimits:
+    """Return the limits in force (the soft ones) of this process."""
+    import resource
+
+    found = [
+        resource.getrlimit(kind)[0]
+        for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)
+    ]
+    return ProcessLimits(*(None if limit == resource.RLIM_INFINITY else limit for limit in found))
+
+
 def _disk_free(path: str) -> int | None:
     try:
         system = os.statvfs(path)
