@@ -29,9 +29,13 @@ _MAGIC: Final = (
     (b"BZh", Nature.BZIP2),
     (b"\x93NUMPY", Nature.NUMPY),
     (b"\x89HDF\r\n\x1a\n", Nature.HDF5),
-    # A protocol-2 pickle of the ten-byte magic number; older writers had one more opcode size to choose from.
-    (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", Nature.TORCH_LEGACY),
 )
+
+_LEGACY: Final = re.compile(
+    rb"(?:\x80[\x02-\x05](?:\x95.{8})?\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19|L119547037146038801333356L?\n)",
+    re.DOTALL,
+)
+"""A pickle of torch's ten-byte magic number, of whatever protocol the person chose: 2 unless told otherwise."""
 
 _LFS: Final = re.compile(
     rb"version https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\r?\n(?:[^\r\n]{1,512}\r?\n){0,16}?"
@@ -89,6 +93,8 @@ def _nature(head: bytes, size: int) -> tuple[Nature, LfsPointer | None]:
     # Before the signatures: the two or three bytes of some of them may be the low bytes of a header length.
     if _looks_like_safetensors(head):
         return Nature.SAFETENSORS, None
+    if _LEGACY.match(head):
+        return Nature.TORCH_LEGACY, None
     for magic, nature in _MAGIC:
         if head.startswith(magic):
             return nature, None

@@ -21,6 +21,7 @@ from shardscope.engine.parse.pickle_stream.state import Stream
 from shardscope.engine.parse.pickled.shapes import (
     Key,
     Odd,
+    class_parts,
     described_id,
     nested_class,
     state_fields,
@@ -188,6 +189,9 @@ class Facts:
             for _ in range(NESTED_RULES):
                 if type(callee) is Call:
                     callee = callee.callee
+        if isinstance(callee, Persistent):  # the class of a module in a stream from before 1.6
+            callee = next((part for part in class_parts(callee.id) if isinstance(part, Reference)), callee)
+            return Key(callee.module, callee.name) if isinstance(callee, Reference) else Key("", "?")
         if isinstance(callee, Reference):
             return Key(callee.module, callee.name if callee is call.callee else f"{callee.name}()")
         return Key("", "?")

@@ -51,6 +51,11 @@ def unhashable(value: object, known: set[int]) -> str | None:
     return None
 
 
+def class_parts(value: object) -> tuple[object, ...]:
+    """Return the class in a persistent id of one: `("module", class, source file, source)` (`torch/serialization.py`)."""
+    return value[1:2] if isinstance(value, tuple) and value and value[0] == "module" else ()
+
+
 def described_id(value: object) -> tuple[str, str]:
     """Return what a persistent id says of itself in two words, and none of the source text that some have."""
     if isinstance(value, tuple) and value and isinstance(value[0], str):
