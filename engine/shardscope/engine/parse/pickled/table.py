@@ -238,7 +238,6 @@ _NAMES: Final = frozenset(
         ("torch.nn.parameter", "Buffer"),
         ("torch.storage", "TypedStorage"),
         ("numpy", "ndarray"),
-        ("numpy.random._pickle", "__bit_generator_ctor"),
         ("builtins", "object"),
         ("__builtin__", "object"),
     }
