@@ -16,6 +16,7 @@ from shardscope.engine.mappings import MEGATRON, table
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.evidence import Basis
+from shardscope.engine.model.mapping import ModelFacts
 from tests.formats.decoding import Found, decode, expected, lowered, value
 from tests.formats.megatron_runs import Arrays, Run, cut, model, write
 from tests.formats.saved import save
@@ -108,11 +109,12 @@ def test_what_decoding_answers_is_no_longer_in_the_way(name: str) -> None:
 
 def test_pipeline_or_experts_is_told_by_the_arguments() -> None:
     experts = decode(FIXTURES / "legacy_tp1_ep2" / "checkpoint").facts[0].topology
-    assert [mesh.name for mesh in experts.meshes] == ["dense", "expert"]
+    assert [mesh.name for mesh in experts.meshes] == ["dense", "expert", "replica"]
     axis = experts.meshes[1].axes[0]
     assert (axis.name, axis.size, axis.basis) == ("ep", 2, Basis.DECLARED)
     stages = decode(FIXTURES / "legacy_tp2_pp2" / "checkpoint").facts[0].topology
-    assert [(axis.name, axis.size) for axis in stages.meshes[0].axes[:2]] == [("tp", 2), ("pp", 2)]
+    assert [(axis.name, axis.size) for axis in stages.meshes[0].axes[:2]] == [("world", 4), ("tp", 2)]
+    assert stages.meshes[0].extents == (2, 2)
     assert stages.meshes[0].ranks_seen == ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
@@ -223,7 +225,7 @@ def test_experts_without_a_cut_of_their_own_stand_on_the_diagonal(tmp_path: Path
     found = decode(tmp_path)
     same(found, whole)
     assert not found.errors
-    assert [mesh.missing_count for mesh in found.facts[0].topology.meshes] == [0, 0]
+    assert [mesh.missing_count for mesh in found.facts[0].topology.meshes] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -428,6 +430,19 @@ def test_what_fails_for_many_tensors_is_said_once(tmp_path: Path) -> None:
     assert "different shapes" in blocker.message
 
 
+def test_arguments_beyond_all_measure_cost_nothing(tmp_path: Path) -> None:
+    run = Run(layers=1)
+
+    def vast(_: tuple[int, int, int], content: dict[str, object]) -> None:
+        sizes = {"pipeline_model_parallel_size": 1 << 30, "num_layers": 1 << 30, "num_experts": 1 << 30}
+        content["args"] = run.args(**sizes)
+
+    write(tmp_path, run, model(run), change=vast)
+    found = decode(tmp_path)
+    assert "megatron.args_ranks" in found.errors
+    assert not found.tensors
+
+
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
     run = Run(version=4.0)
     write(tmp_path, run, model(run))
@@ -595,6 +610,19 @@ def test_nothing_is_left_out_of_a_mapping(tmp_path: Path) -> None:
     assert caught.value.finding.params["count"] == 9
 
 
+def test_a_vast_leading_axis_is_not_walked() -> None:
+    shape = (1 << 40, 4)
+    mapped, mesh = chunk_list(shape, [((0, 0), shape)])
+    stacked = LogicalTensor("decoder.layers.input_layernorm.weight", "F32", shape, mapped, mesh, ())
+    with pytest.raises(Fault) as caught:
+        apply(
+            NamingTable(table("megatron-llama"), LayoutTable(table(MEGATRON))),
+            ModelFacts(gated=True, qkv="grouped"),
+            [stacked],
+        )
+    assert caught.value.finding.code == "map.budget"
+
+
 def test_a_vocabulary_without_its_true_size_is_asked_for(tmp_path: Path) -> None:
     run = Run(layers=1)
     write(tmp_path, run, model(run))
@@ -609,3 +637,33 @@ def test_a_vocabulary_without_its_true_size_is_asked_for(tmp_path: Path) -> None
 def test_slices_are_as_the_reference_cuts_them() -> None:
     whole = np.arange(8)[:, None]
     assert cut("x.mlp.linear_fc1.weight", whole, 1, 2, gated=True)[:, 0].tolist() == [2, 3, 6, 7]
+
+
+def test_a_strange_name_on_one_of_several_stages_is_not_taken_for_a_copy(tmp_path: Path) -> None:
+    run = Run(pp=2)
+
+    def more(at: tuple[int, int, int], content: dict[str, object]) -> None:
+        part = content["model"]
+        assert isinstance(part, dict)
+        part["decoder.layers.0xmlp.weight"] = np.full((2, 2), at[1], np.float32)
+
+    whole = model(run)
+    write(tmp_path, run, whole, change=more)
+    found = decode(tmp_path)
+    same(found, whole)
+    assert "megatron.name_unknown" in found.errors
+
+
+def test_two_names_for_one_tensor_are_not_chosen_between(tmp_path: Path) -> None:
+    run = Run(layers=1)
+
+    def more(_: tuple[int, int, int], content: dict[str, object]) -> None:
+        part = content["model"]
+        assert isinstance(part, dict)
+        part["language_model.encoder.layers.0.input_norm.weight"] = np.ones(run.hidden, np.float32)
+
+    write(tmp_path, run, model(run), change=more)
+    found = decode(tmp_path)
+    (blocker,) = [item for item in found.blockers if item.code == "megatron.shard_shape"]
+    assert "twice" in blocker.message
+    assert "decoder.layers.0.input_layernorm.weight" not in {tensor.name for tensor in found.tensors}

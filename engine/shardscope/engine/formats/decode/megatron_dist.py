@@ -18,6 +18,7 @@ from shardscope.engine.formats.decode.megatron_args import Args, facts_of, read_
 from shardscope.engine.formats.decode.megatron_flat import original_shapes, unflattened
 from shardscope.engine.formats.decode.megatron_said import (
     declared_topology,
+    decoded_components,
     held_state,
     layout_table,
     producer,
@@ -95,6 +96,7 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
         facts,
         confidence=Confidence.HIGH if tensors and args is not None else facts.confidence,
         evidence=(*facts.evidence, *_evidence(common, save)),
+        components=decoded_components(facts.components, opaque, len(tensors)),
         producer=(*facts.producer, *_producer(common)),
         topology=_topology(facts, args, save, objects),
         state=_state(facts, common, save, tensors, objects),
@@ -208,7 +210,7 @@ def _producer(common: Common | None) -> tuple[ProducerFact, ...]:
 
 def _topology(facts: Facts, args: Args | None, save: DecodedSave | None, objects: Sequence[str]) -> Topology:
     stored = topology_of(save.saved) if save is not None else facts.topology
-    declared = declared_topology(args, None).meshes if args is not None else _grid_of(objects)
+    declared = declared_topology(args).meshes if args is not None else _grid_of(objects)
     if save is None:
         return msgspec.structs.replace(stored, meshes=declared or stored.meshes)
     return msgspec.structs.replace(stored, meshes=(*declared, *stored.meshes))

@@ -13,6 +13,7 @@ import msgspec
 from shardscope.engine.formats.decode.megatron_args import facts_of, order_of
 from shardscope.engine.formats.decode.megatron_ranks import RankFile, Ranks, decoded_files, placed
 from shardscope.engine.formats.decode.megatron_said import (
+    decoded_components,
     held_state,
     layout_table,
     producer,
@@ -67,6 +68,7 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
         facts,
         confidence=Confidence.HIGH if tensors and ranks.files[min(ranks.files)].args else facts.confidence,
         evidence=(*facts.evidence, *_evidence(ranks, len(tensors))),
+        components=decoded_components(facts.components, opaque, len(tensors)),
         topology=rank_topology(ranks),
         state=_state(facts, files, folders, numbered, [file.entry.text for file in files], tensors),
         weight_bytes=weight_bytes(tensors) if tensors else None,
@@ -123,9 +125,7 @@ def _report_layers(decoder: Decoder, shown: str, shards: Shards) -> None:
     layers = shards.ranks.args.layers
     if layers is None or layers > 1 << 20:
         return
-    found = {
-        int(parts[2]) for name in shards.gathered if (parts := name.split("."))[:2] == ["decoder", "layers"]
-    }
+    found = shards.layers
     missing = [layer for layer in range(layers) if layer not in found]
     if missing and found:
         decoder.probe.report(

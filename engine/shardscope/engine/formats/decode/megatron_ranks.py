@@ -1,6 +1,7 @@
 """Rank files of Megatron-LM, decoded: where each stands on the axes, by its arguments, and whether they are of one run."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Final
 
 from msgspec import Struct
@@ -13,6 +14,8 @@ from shardscope.engine.model.pickled import Number
 from shardscope.engine.model.source import Entry
 from shardscope.engine.parse.pickled.tree import Tree
 
+MOST_RANKS: Final = 1 << 20
+"""Ranks that arguments may declare; the largest runs have tens of thousands."""
 _VIRTUAL: Final = 256
 """Virtual stages of one rank, at the most."""
 
@@ -113,6 +116,11 @@ def placed(probe: Probe, files: Sequence[RankFile]) -> Ranks | None:
     elif not _agree(probe, files):
         return None
     sizes = _sizes(args, files)
+    if prod(sizes) > MOST_RANKS:
+        probe.report(
+            "megatron.args_ranks", first.entry, axis="tp x pp x ep", expected=prod(sizes), found=len(files)
+        )
+        return None
     found: dict[Place, RankFile] = {}
     for file in files:
         place = _place(file.folder.at, args)

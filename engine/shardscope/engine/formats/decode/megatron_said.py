@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Final
 
+import msgspec
+
 from shardscope.engine.formats.decode.megatron_args import Args
 from shardscope.engine.formats.decode.megatron_ranks import Place, Ranks
 from shardscope.engine.formats.decoder import Decoder
@@ -11,9 +13,10 @@ from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
 from shardscope.engine.mappings import MEGATRON, NAMES, table
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
-from shardscope.engine.model.descriptor import ProducerFact
+from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.mapping import ModelFacts
+from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted
@@ -47,7 +50,7 @@ def rank_topology(ranks: Ranks) -> Topology:
         dense[1],
     )
     places = sorted(ranks.files)
-    meshes = [_mesh("dense", (*dense, *_replicated(args)), [(place.tp, place.pp) for place in places])]
+    meshes = [_mesh("dense", (*_world(args), *dense), [(place.tp, place.pp) for place in places])]
     held: list[RankFiles] = []
     if ranks.ep > 1:
         own = args.etp or ranks.tp
@@ -59,7 +62,7 @@ def rank_topology(ranks: Ranks) -> Topology:
             held.append(RankFiles("expert", _expert(place, args, ranks), files))
         else:
             held.append(RankFiles("dense", (place.tp, place.pp), files))
-    return Topology(tuple(meshes), tuple(held), _stages(args))
+    return Topology((*meshes, *_replicas(args)), tuple(held), _stages(args))
 
 
 def _expert(place: Place, args: Args, ranks: Ranks) -> tuple[int, int, int]:
@@ -68,7 +71,7 @@ def _expert(place: Place, args: Args, ranks: Ranks) -> tuple[int, int, int]:
 
 def _mesh(name: str, axes: tuple[Axis, ...], seen: Iterable[tuple[int, ...]]) -> Mesh:
     here = sorted(set(seen))
-    sizes = [axis.size for axis in axes if axis.size is not None]
+    sizes = Mesh(name, axes).extents
     every: list[tuple[int, ...]] = [()]
     if len(here) < prod(sizes) <= 1 << 16:
         for size in sizes:
@@ -79,29 +82,24 @@ def _mesh(name: str, axes: tuple[Axis, ...], seen: Iterable[tuple[int, ...]]) ->
     return Mesh(name, axes, tuple(here), missing)
 
 
-def declared_topology(args: Args | None, world: int | None) -> Topology:
-    """Return the meshes of a distributed save: what its arguments declare, and how many ranks planned it."""
-    if args is None:
-        return Topology()
+def declared_topology(args: Args) -> Topology:
+    """Return the meshes that the arguments of a distributed save declare."""
     says = "args.{} in common.pt".format
     axes = [
         _declared("tp", args.tp, says("tensor_model_parallel_size")),
         _declared("pp", args.pp, says("pipeline_model_parallel_size")),
-        *_replicated(args),
     ]
-    if world is not None:
-        axes.insert(0, Axis("world", world, Basis.DECLARED, "as many ranks planned the save"))
-    meshes = [Mesh("dense", tuple(axes))]
+    meshes = [Mesh("dense", (*_world(args), *axes))]
     if (args.ep or 1) > 1:
         expert = (
             _declared("ep", args.ep, says("expert_model_parallel_size")),
             _declared("etp", args.etp, says("expert_tensor_parallel_size"))
             if args.etp or not args.tp
             else Axis("etp", args.tp, Basis.DERIVED, "as tp, where nothing else is declared"),
-            axes[2 if world is not None else 1],
+            axes[1],
         )
         meshes.append(Mesh("expert", expert))
-    return Topology(tuple(meshes), note=_stages(args))
+    return Topology((*meshes, *_replicas(args)), note=_stages(args))
 
 
 def _declared(name: str, size: int | None, says: str) -> Axis:
@@ -114,20 +112,21 @@ def _axis(name: str, size: int, declared: int | None, says: str) -> Axis:
     return Axis(name, size, Basis.INFERRED, "the numbers of the mp_rank_* folders")
 
 
-def _replicated(args: Args) -> list[Axis]:
-    """Return the axes along which model weights are copies, of which one is saved: sizes that no coordinate has."""
-    found = []
-    for name, size, field in (
-        ("dp", args.dp, "data_parallel_size"),
-        ("cp", args.cp, "context_parallel_size"),
-    ):
-        says = (
-            f"{size:,} by args.{field}; one of them writes the weights"
-            if size
-            else "the arguments do not tell"
+def _world(args: Args) -> tuple[Axis, ...]:
+    return (Axis("world", args.world, Basis.DECLARED, "args.world_size"),) if args.world is not None else ()
+
+
+def _replicas(args: Args) -> tuple[Mesh, ...]:
+    """Return the axes along which weights are copies, of which one is saved: no place in the files is on them."""
+    axes = [
+        Axis(name, size, Basis.DECLARED, f"args.{field}; one of these ranks writes the weights")
+        for name, size, field in (
+            ("dp", args.dp, "data_parallel_size"),
+            ("cp", args.cp, "context_parallel_size"),
         )
-        found.append(Axis(name, None, Basis.DECLARED if size else Basis.UNKNOWN, says))
-    return found
+        if size is not None
+    ]
+    return (Mesh("replica", tuple(axes)),) if axes else ()
 
 
 def _stages(args: Args) -> str | None:
@@ -138,6 +137,25 @@ def _stages(args: Args) -> str | None:
         if args.vpp
         else None
     )
+
+
+def decoded_components(
+    components: Sequence[Component], opaque: Sequence[Entry], tensors: int
+) -> tuple[Component, ...]:
+    """Return the parts of a checkpoint, those that were decoded with what came of it."""
+    left = {entry.text for entry in opaque}
+    return tuple(
+        item
+        if left.intersection(item.files)
+        else msgspec.structs.replace(
+            item, note="decoded" if item.kind in _BESIDE else f"decoded: {counted(tensors, 'tensor')}"
+        )
+        for item in components
+    )
+
+
+_BESIDE: Final = ("common state", "optimizer")
+"""Parts without tensors that are listed."""
 
 
 def producer(args: Args | None, version: float | None, file: str) -> tuple[ProducerFact, ...]:

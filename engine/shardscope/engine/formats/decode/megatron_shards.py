@@ -46,6 +46,8 @@ class Gathered(Struct):
     shards: dict[Place, Shard]
     shared: bool
     """Every expert-parallel rank holds the same."""
+    twice: str | None = None
+    """Another name under which the same rank holds it."""
 
 
 class Shards:
@@ -57,6 +59,10 @@ class Shards:
         self.layout = layout
         self.facts = facts
         self.gathered: dict[str, Gathered] = {}
+        self.alone = len(ranks.files) == 1 and all(len(file.models()) < 2 for file in ranks.files.values())
+        """One rank holds the whole model: nothing is cut, and every number is that of the model."""
+        self.layers: set[int] = set()
+        """Layers that hold something."""
         self.met = 0
         """Tensors of all files."""
         self.extra = 0
@@ -108,10 +114,10 @@ class Shards:
         try:
             found = self.layout.place(name, self.facts)
         except Fault as fault:
-            if self.ranks.tp > 1:
+            if not self.alone:
                 self.unclear.setdefault(name, fault.finding)
             return None
-        if found is None and self.ranks.tp > 1:
+        if found is None and not self.alone:
             self.unknown.setdefault(name, file)
         return found
 
@@ -131,11 +137,14 @@ class Shards:
             counts = dict(placed.numbers)
             if "layer" in counts:
                 counts["layer"] = numbers.layer(at, counts["layer"])
+                self.layers.add(counts["layer"])
             if "expert" in counts:
                 counts["expert"] = numbers.expert(place.ep, counts["expert"])
             shared = "expert" not in counts and placed.kind.group == "dense"
             whole = placed.written(counts)
         item = self.gathered.setdefault(whole, Gathered(whole, placed, name, {}, shared))
+        if place in item.shards:
+            item.twice = name
         item.shards[place] = Shard(self.ranks.files[place], tensor)
 
     def tensors(self) -> list[LogicalTensor]:
@@ -190,6 +199,9 @@ class _Builder:
     def _mesh(self, item: Gathered) -> tuple[DeviceMesh, list[list[Place]]]:
         """Return the mesh of a tensor's holders, and their places: a row for each copy, and in it a place for each slice."""
         ranks = self._of.ranks
+        if item.twice is not None:
+            reason = f"a rank holds it twice, also as {display_name(item.twice, 120)}"
+            raise Fault("megatron.shard_shape", tensor=item.name, reason=reason)
         cut = item.placed is not None and item.placed.kind.cut is not None
         across = self._across(item) if cut else 1
         expected = self._expected(item, across)

@@ -1,6 +1,8 @@
 """A naming applied to a catalogue: the same fragments, under a model's own names and shapes."""
 
 from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +17,9 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.mapping import Made, ModelFacts, Target
 from shardscope.engine.model.piece import row_major
+
+MOST: Final = 1 << 20
+"""Tensors that one stacked tensor may become."""
 
 
 class Mapped(Struct, frozen=True):
@@ -116,7 +121,9 @@ def _target(
 
 
 def _places(extents: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield every place on the leading axes."""
+    """Yield every place on the leading axes. Raises `Fault` `map.budget`."""
+    if prod(extents) > MOST:
+        raise Fault("map.budget", budget="tensors", limit=MOST, found=prod(extents))
     places: list[tuple[int, ...]] = [()]
     for extent in extents:
         places = [(*place, at) for place in places for at in range(extent)]
