@@ -22,7 +22,7 @@ from shardscope.engine.model import limits
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.exits import MEANINGS, precedence
-from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.limits import DecodeLimits, Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = "engine/shardscope/engine/capabilities/data"
@@ -118,6 +118,20 @@ def limit_page() -> str:
     lines += [
         f"| `{name}` | {grouped(getattr(defaults, name))} | {text} |"
         for name, text in documented_fields(Limits)
+    ]
+    contained = DecodeLimits()
+    lines += [
+        "",
+        "## Of decoding",
+        "",
+        "In force where `--decode` was given ([decoding.md](decoding.md)).",
+        "",
+        "| name | default | bounds |",
+        "|---|---:|---|",
+    ]
+    lines += [
+        f"| `{name}` | {grouped(getattr(contained, name))} | {text} |"
+        for name, text in documented_fields(DecodeLimits)
     ]
     return "\n".join([*lines, ""])
 
