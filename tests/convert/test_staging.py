@@ -1,11 +1,13 @@
 """The staging folder: where it may be, what it takes, what is left of it."""
 
 import errno
+import json
 import os
 import stat
 import threading
 from pathlib import Path
 
+import jsonschema
 import msgspec
 import pytest
 
@@ -18,6 +20,7 @@ from shardscope.engine.convert.owner import Life, life
 from shardscope.engine.convert.promotion import promote
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.model.codes import CODES
+from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.staging import FileRecord
@@ -55,7 +58,9 @@ def test_the_staging_folder_is_a_marked_private_sibling(tmp_path: Path) -> None:
         assert read(folder / "output") == NEW
         assert marker is not None
         assert (marker.target, marker.state, life(marker.owner)) == ("out", "staging", Life.ALIVE)
-        assert str(tmp_path) not in (folder / os.fsdecode(MARKER)).read_text()
+        text = (folder / os.fsdecode(MARKER)).read_text()
+        jsonschema.validate(json.loads(text), json_schema("shardscope.staging/1"))
+        assert str(tmp_path) not in text
         assert not (tmp_path / "out").exists()
 
 

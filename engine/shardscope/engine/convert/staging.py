@@ -32,6 +32,7 @@ from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.removal import remove_staging
 from shardscope.engine.convert.steps import At, nowhere
 from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.schemas import STAGING
 from shardscope.engine.model.staging import FileRecord, Marker, State
 from shardscope.engine.model.text import exact_text, path_text
 from shardscope.engine.version import __version__
@@ -233,7 +234,7 @@ class Staging:
         """Write into the marker what is about to happen, or has. Raises `Fault` as writing does."""
         target, target_hex = exact_text(self.place.name)
         new = None if state == "staging" else self.output_inode
-        marker = Marker("shardscope.staging/1", __version__, target, target_hex, this_process(), state, new)
+        marker = Marker(STAGING, __version__, target, target_hex, this_process(), state, new)
         with refusing(self.place.file, self.place.parent):
             write_marker(self.folder, marker, self.at)
 
@@ -307,11 +308,17 @@ class Staging:
 
     def _holds_old(self) -> bool:
         """Tell whether the old target lies in the folder, or might."""
+        if self.existing is None or self.output_inode is None:
+            return False
         try:
-            inside = {os.fsencode(entry.name): entry.inode() for entry in os.scandir(self.folder)}
+            inside = os.listdir(self.folder)
+            if os.fsdecode(PREVIOUS) in inside:
+                return True
+            if os.fsdecode(OUTPUT) not in inside:
+                return False
+            return os.stat(OUTPUT, dir_fd=self.folder, follow_symlinks=False).st_ino != self.output_inode
         except OSError:
             return True
-        return PREVIOUS in inside or inside.get(OUTPUT, self.output_inode) != self.output_inode
 
     def _remove(self) -> None:
         try:

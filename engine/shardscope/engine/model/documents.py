@@ -28,6 +28,7 @@ from shardscope.engine.model.matrix import SupportMatrix
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
+from shardscope.engine.model.staging import Marker
 from shardscope.engine.model.tensors import TensorSpec
 
 
@@ -194,6 +195,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.RUN: Run,
     schemas.VERIFICATION: VerificationDocument,
     schemas.MAPPING: MappingDocument,
+    schemas.STAGING: Marker,
 }
 """The struct of each document, by its schema name."""
 

@@ -29,6 +29,7 @@ MANIFEST: Final = "shardscope.manifest/1"
 RUN: Final = "shardscope.run/1"
 VERIFICATION: Final = "shardscope.verification/1"
 MAPPING: Final = "shardscope.mapping/1"
+STAGING: Final = "shardscope.staging/1"
 
 NAMES: Final = (
     DESCRIPTOR,
@@ -55,6 +56,7 @@ NAMES: Final = (
     MANIFEST,
     RUN,
     VERIFICATION,
+    STAGING,
 )
 """Every document, in the order of display."""
 
