@@ -118,7 +118,7 @@ def write_partition(
     weights = [file.tensor(part) for part in parts]
     state: dict[int, Any] = {
         number: {
-            "step": file.tensor(np.float32(7).reshape(())),
+            "step": file.tensor(np.full((), 7, np.float32)),
             **{k: file.tensor(v) for k, v in moments(part).items()},
         }
         for number, part in enumerate(parts)

@@ -168,16 +168,15 @@ class _Listing:
                 if shaped is None:
                     self._report_shape(f"{state}::{name}", payload, shape)
             if shaped is not None:
-                self.decoder.add(
-                    whole(
-                        f"{state}::{name}",
-                        shaped.dtype,
-                        shaped.shape,
-                        shaped.fragment,
-                        component="other" if state == _STEP else "optimizer",
-                        role="state",
-                    )
+                tensor = whole(
+                    f"{state}::{name}",
+                    shaped.dtype,
+                    shaped.shape,
+                    shaped.fragment,
+                    component="other" if state == _STEP else "optimizer",
+                    role="state",
                 )
+                self.decoder.add(replace(tensor, apart=True))
 
     def _say(self, code: str, names: Iterable[str]) -> None:
         listed = list(dict.fromkeys(names))

@@ -225,6 +225,7 @@ class _Listing:
                             fragments=where.fragments,
                             component="optimizer",
                             role="state",
+                            apart=True,
                         )
                     )
         _report(self.decoder, "deepspeed.scaled_states", self.save, scaled)
@@ -242,7 +243,8 @@ def _add_plain_states(decoder: Decoder, save: Save) -> None:
             if tensor is not None and fragment is not None:
                 name = prefix + ".".join(("optimizer", *map(str, path)))
                 shape = tuple(tensor.shape)
-                decoder.add(whole(name, tensor.dtype, shape, fragment, component="optimizer", role="state"))
+                state = whole(name, tensor.dtype, shape, fragment, component="optimizer", role="state")
+                decoder.add(replace(state, apart=True))
 
 
 def _report(decoder: Decoder, code: str, save: Save, names: Iterable[str], **params: int) -> None:
