@@ -47,7 +47,7 @@ def plan(
     copies' own tiles. Raises `Fault`: those of `select`.
     """
     selection = select(catalogue, options, size_of)
-    found = [item for item in blockers if stops(item, selection)]
+    found = [item for item in blockers if stops(item, catalogue, selection)]
     for item in selection.chosen:
         reason = item.tensor.unwritable
         if reason is not None:
@@ -77,17 +77,17 @@ def files_of(chosen: Sequence[Chosen], options: PlanOptions) -> tuple[PlannedFil
     return shard(chosen, options.max_shard_bytes, header.length, header.MOST_BYTES) if chosen else ()
 
 
-def stops(item: Blocker, selection: Selection) -> bool:
+def stops(item: Blocker, catalogue: Catalogue, selection: Selection) -> bool:
     """Tell whether a finding of the inspection stands in the way of this plan.
 
-    One about a tensor that is not written does not.
+    One about a tensor that the plan leaves out does not. One about a tensor that could not be listed at all does, whatever
+    the plan writes: it would be missing without a word.
     """
     if item.severity is not Severity.ERROR or Blocks.CONVERT not in item.blocks:
         return False
     tensor = item.params.get("tensor")
-    if not isinstance(tensor, str):
-        return True
-    return any(tensor == chosen.tensor.name for chosen in selection.chosen)
+    written = {chosen.tensor.name for chosen in selection.chosen}
+    return tensor in written or all(tensor != other.name for other in catalogue.tensors)
 
 
 def estimates(

@@ -97,7 +97,7 @@ def _save(decoder: Decoder, folder: Folder, reading: _Reading) -> None:
 
 def _of_optimizer(tensor: LogicalTensor) -> LogicalTensor:
     """Return a tensor of a save that holds an optimizer and nothing else, whatever its keys begin with."""
-    return replace(tensor, component="optimizer", role="state")
+    return replace(tensor, component="optimizer", role="state", apart=True)
 
 
 def _companion(decoder: Decoder, entry: Entry, reading: _Reading) -> None:
@@ -136,6 +136,7 @@ def _prefixed(found: Listing, prefix: str) -> list[LogicalTensor]:
             tensor,
             name=prefix + tensor.name,
             alias_of=None if tensor.alias_of is None else prefix + tensor.alias_of,
+            apart=bool(prefix),
         )
         for tensor in found.tensors
     ]

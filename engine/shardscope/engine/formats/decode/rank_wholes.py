@@ -164,6 +164,7 @@ class Wholes:
             mesh=mesh,
             fragments=tuple(fragments),
             component=self._component,
+            apart=self._component == "optimizer",
             role=roles[self._component],
             replicas=tuple(copies),
             note=note,
