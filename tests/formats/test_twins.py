@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 
 from shardscope.engine.formats.decode import twins
-from shardscope.engine.formats.decode.twins import Twin, compare, twin
-from shardscope.engine.formats.decoder import Decoder
+from shardscope.engine.formats.decode.twins import compare, twin
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, Record
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.pickled import Pickled
+from shardscope.engine.model.oracle import Compared, Twin
 from shardscope.engine.source.source import Source
 from tests.formats.deepspeed_runs import Array
-
-
-def nothing(data: bytes, pickles: int) -> Pickled:
-    """Stand in for the worker: values are compared without it."""
-    raise Fault("pickle.truncated")
 
 
 def written(folder: Path, exact: Array, rounded: Array) -> tuple[Fragment, Fragment]:
@@ -32,12 +25,11 @@ def written(folder: Path, exact: Array, rounded: Array) -> tuple[Fragment, Fragm
     return found[0], found[1]
 
 
-def compared(folder: Path, pairs: list[Twin], most: int | None = twins.SAMPLED_BYTES) -> twins.Compared:
+def compared(folder: Path, pairs: list[Twin], most: int | None = twins.SAMPLED_BYTES) -> Compared:
     """Compare pairs of two files in a folder."""
     with Source(folder, limits=Limits(), hf_cache=False) as source:
         probe = Probe(source, source.walk(), Limits())
-        entries = {entry.text: entry for entry in probe.inventory.entries}
-        return compare(Decoder(probe, nothing), pairs, entries, most)
+        return compare(probe, pairs, most)
 
 
 def pair(folder: Path, exact: Array, rounded: Array) -> Twin:

@@ -18,6 +18,7 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.facts import Nature, ZipEntry
 from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.oracle import Oracle
 from shardscope.engine.model.pickled import Pickled, PickledTensor
 from shardscope.engine.model.piece import row_major
 from shardscope.engine.model.secrets import shown
@@ -95,6 +96,8 @@ class Decoder:
         self.tensors: list[LogicalTensor] = []
         self.used: list[PickleUse] = []
         """Every stream that was decoded: its references are evidence."""
+        self.oracles: list[Oracle] = []
+        """Numbers that files hold twice: inspection compares some of them, conversion all."""
         self.payload_bytes = 0
         """Bytes of tensors that were read to compare values."""
         self._read = read

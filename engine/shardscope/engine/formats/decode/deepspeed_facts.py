@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from shardscope.engine.formats.decode.deepspeed_partitions import WEIGHT
 from shardscope.engine.formats.decode.deepspeed_save import Save
 from shardscope.engine.formats.decode.deepspeed_states import ModelStates, there
-from shardscope.engine.formats.decode.twins import Compared
 from shardscope.engine.formats.deepspeed_names import DeepSpeedFiles
 from shardscope.engine.formats.protocol import Facts
 from shardscope.engine.formats.rank_grid import Coordinate
 from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.oracle import Compared
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.model.topology import Axis, Mesh, RankFiles, Topology

@@ -13,8 +13,9 @@ from shardscope.engine.formats.decode.deepspeed_flat import Run
 from shardscope.engine.formats.decode.deepspeed_gather import Gathered, Item, Place
 from shardscope.engine.formats.decode.deepspeed_partitions import WEIGHT
 from shardscope.engine.formats.decode.deepspeed_save import Held, Save
-from shardscope.engine.formats.decode.twins import Twin, twin
+from shardscope.engine.formats.decode.twins import twin
 from shardscope.engine.formats.decoder import Decoder
+from shardscope.engine.model.oracle import Twin
 from shardscope.engine.model.tensors import DTYPES
 
 

@@ -15,7 +15,7 @@ from shardscope.engine.formats.decode.deepspeed_copies import Copies, read_copie
 from shardscope.engine.formats.decode.deepspeed_facts import compared_evidence, examined, producers, scope_of
 from shardscope.engine.formats.decode.deepspeed_payload import Payload, read_payload
 from shardscope.engine.formats.decode.deepspeed_place import Placed
-from shardscope.engine.formats.decode.twins import Compared, Twin, compare, twin
+from shardscope.engine.formats.decode.twins import checked, twin
 from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.deepspeed_universal import WEIGHT, Tree, tree_in
@@ -23,6 +23,7 @@ from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.torch_files import report_opaque
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.evidence import Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.oracle import Compared, Oracle, Twin
 from shardscope.engine.model.piece import ONE, Lowered
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
@@ -42,7 +43,10 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     listing.add_all()
     if tree.optimizer is not None:
         decoder.torch(tree.optimizer)
-    compared = _compared(decoder, claim, listing)
+    compared = None
+    if listing.twins:
+        oracle = Oracle("deepspeed.universal_values", listing.tree_name, tuple(listing.twins))
+        compared = checked(decoder, oracle)
     _settle_moments(decoder, claim, listing)
     read = {use.entry.path for use in decoder.used}
     opaque = tuple(entry for entry in facts.opaque if entry.path not in read)
@@ -246,22 +250,6 @@ def _twins(name: str, exact: Fragment, placed: Placed) -> Iterator[Twin]:
             pair = twin(name, one, other, placed.dtype)
             if pair is not None:
                 yield pair
-
-
-def _compared(decoder: Decoder, claim: Claim, listing: _Listing) -> Compared | None:
-    if not listing.twins:
-        return None
-    compared = compare(decoder, listing.twins, {entry.text: entry for entry in claim.files})
-    if compared.differing:
-        decoder.probe.report(
-            "deepspeed.universal_values",
-            listing.tree_name,
-            count=len(compared.differing),
-            total=compared.tensors,
-            first=next(iter(compared.differing)),
-            said=compared.says,
-        )
-    return compared
 
 
 def _shown(shape: tuple[int, ...]) -> str:

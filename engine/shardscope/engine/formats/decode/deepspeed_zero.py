@@ -16,7 +16,7 @@ from shardscope.engine.formats.decode.deepspeed_partitions import WEIGHT
 from shardscope.engine.formats.decode.deepspeed_place import BY_CONVENTION, CutUnknown, Layout, Placed, place
 from shardscope.engine.formats.decode.deepspeed_said import read_infos, read_placements, report_unused
 from shardscope.engine.formats.decode.deepspeed_save import Save, read_save
-from shardscope.engine.formats.decode.twins import Compared, compare
+from shardscope.engine.formats.decode.twins import checked
 from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.deepspeed_names import DeepSpeedFiles, sorted_files
@@ -25,6 +25,7 @@ from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.torch_files import report_opaque
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.oracle import Compared, Oracle
 
 _OWN_PRECISION: Final = "in the precision of the module"
 _NAMED: Final = 16
@@ -44,7 +45,7 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
             save = None
     compared = None
     if save is not None:
-        compared = _list(decoder, claim, save)
+        compared = _list(decoder, save)
         _settle_layers(decoder, claim, save)
     read = {use.entry.path for use in decoder.used}
     opaque = tuple(entry for entry in facts.opaque if entry.path not in read)
@@ -66,7 +67,7 @@ def _contradictory(files: DeepSpeedFiles) -> bool:
     )
 
 
-def _list(decoder: Decoder, claim: Claim, save: Save) -> Compared | None:
+def _list(decoder: Decoder, save: Save) -> Compared | None:
     """Add the tensors of a save to the catalogue; return how the masters compare with the module, where they can."""
     first = save.any
     placements = read_placements(decoder, first)
@@ -90,17 +91,7 @@ def _list(decoder: Decoder, claim: Claim, save: Save) -> Compared | None:
     twins = twins_of(decoder, save, found)
     if not twins:
         return None
-    compared = compare(decoder, twins, {entry.text: entry for entry in claim.files})
-    if compared.differing:
-        decoder.probe.report(
-            "deepspeed.masters_differ",
-            first.file.entry,
-            count=len(compared.differing),
-            total=compared.tensors,
-            first=next(iter(compared.differing)),
-            said=compared.says,
-        )
-    return compared
+    return checked(decoder, Oracle("deepspeed.masters_differ", first.file.entry.text, tuple(twins)))
 
 
 class _Listing:

@@ -4,16 +4,17 @@ A trainer that keeps fp32 masters beside a module in 16 bit writes every trained
 wrongly, by a writer or by a converter, shows where the two differ. Inspection samples within a bound, conversion compares all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import prod
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.formats.decoder import Decoder
+from shardscope.engine.formats.probe import Probe
 from shardscope.engine.model.catalogue import Fragment
+from shardscope.engine.model.oracle import Compared, Oracle, Twin
 from shardscope.engine.model.piece import row_major
 from shardscope.engine.model.source import Entry, Reader
 from shardscope.engine.model.tensors import DTYPES
@@ -30,35 +31,6 @@ _ROUNDED: Final = ("BF16", "F16", "F32")
 Shape = tuple[int, ...]
 
 
-class Twin(Struct, frozen=True, gc=False):
-    """Numbers in F32, and the same numbers rounded: of one shape, each with its dtype and its strides."""
-
-    name: str
-    exact: Fragment
-    rounded: Fragment
-
-    @property
-    def bytes(self) -> int:
-        """Of the exact side."""
-        return prod(self.exact.shape) * 4
-
-
-class Compared(Struct, frozen=True):
-    """What a comparison saw."""
-
-    compared: int
-    """Bytes of exact numbers."""
-    total: int
-    tensors: int
-    differing: dict[str, int]
-    """Elements that are not rounded from the other side, by the tensor's name; those that agree are not there."""
-
-    @property
-    def says(self) -> str:
-        """In one clause how much was looked at."""
-        return f"compared {self.compared:,} of {self.total:,} bytes"
-
-
 def twin(name: str, exact: Fragment, rounded: Fragment, dtype: str) -> Twin | None:
     """Return two fragments of one shape as a pair; null where they cannot be compared as they are stored."""
     plain = all(side.record.coding == "plain" and not side.record.big_endian for side in (exact, rounded))
@@ -67,54 +39,82 @@ def twin(name: str, exact: Fragment, rounded: Fragment, dtype: str) -> Twin | No
     return Twin(name, replace(exact, dtype=_EXACT), replace(rounded, dtype=dtype))
 
 
-def compare(
-    decoder: Decoder, twins: Sequence[Twin], entries: Mapping[str, Entry], most: int | None = SAMPLED_BYTES
-) -> Compared:
-    """Compare pairs, `most` bytes of them or all of them; files that cannot be read are reported."""
+def checked(decoder: Decoder, oracle: Oracle) -> Compared:
+    """Compare a bounded part of an oracle's pairs, and keep it for whoever wants to compare all."""
+    decoder.oracles.append(oracle)
+    found = check(decoder.probe, oracle)
+    decoder.payload_bytes += found.read
+    return found
+
+
+def check(probe: Probe, oracle: Oracle, most: int | None = SAMPLED_BYTES) -> Compared:
+    """Compare the pairs of an oracle, `most` bytes of them or all of them, and report where they differ.
+
+    Files that cannot be read are reported too. Raises `Cancelled`.
+    """
+    found = compare(probe, oracle.pairs, most)
+    if found.differing:
+        probe.report(
+            oracle.code,
+            oracle.subject,
+            count=len(found.differing),
+            total=found.tensors,
+            first=next(iter(found.differing)),
+            said=found.says,
+        )
+    return found
+
+
+def compare(probe: Probe, twins: Sequence[Twin], most: int | None = SAMPLED_BYTES) -> Compared:
+    """Compare pairs, `most` bytes of them or all of them; files that cannot be read are reported. Raises `Cancelled`."""
     total = sum(one.bytes for one in twins)
     windows = list(twins) if most is None or total <= most else list(_sampled(twins, most))
-    differing: dict[str, int] = {}
-    compared = 0
-    ordered = sorted(windows, key=_files)
-    for (first, second), held in groupby(ordered, key=_files):
-        seen, found = _between(decoder, entries[first], entries[second], list(held))
-        compared += seen
-        for name, count in found.items():
-            differing[name] = differing.get(name, 0) + count
-    return Compared(compared, total, len({one.name for one in twins}), differing)
+    entries = {entry.text: entry for entry in probe.inventory.files}
+    work = _Work(probe, len(windows))
+    for (first, second), held in groupby(sorted(windows, key=_files), key=_files):
+        work.between(entries[first], entries[second], list(held))
+    tensors = len({one.name for one in twins})
+    return Compared(work.compared, total, tensors, work.read, work.differing)
 
 
 def _files(one: Twin) -> tuple[str, str]:
     return one.exact.record.file, one.rounded.record.file
 
 
-def _between(
-    decoder: Decoder, exact: Entry, rounded: Entry, held: Sequence[Twin]
-) -> tuple[int, dict[str, int]]:
-    from shardscope.engine.geometry.rounding import differing  # numpy: only where values are compared
+class _Work:
+    """One comparison, while it runs."""
 
-    found: dict[str, int] = {}
-    compared = 0
+    def __init__(self, probe: Probe, windows: int) -> None:
+        self.probe = probe
+        self.windows = windows
+        self.done = 0
+        self.compared = 0
+        self.read = 0
+        self.differing: dict[str, int] = {}
 
-    def read(one: Reader) -> None:
-        def read_both(other: Reader) -> None:
-            nonlocal compared
-            for pair in held:
-                for tile in _tiles(pair):
-                    decoder.probe.checkpoint("compare", 0, 0, rounded)
-                    sides = (_bytes(one, tile.exact), _bytes(other, tile.rounded))
-                    strides = (_strides(tile.exact), _strides(tile.rounded))
-                    dtype = tile.rounded.dtype or _EXACT
-                    wrong = differing(sides[0], sides[1], dtype, tile.exact.shape, strides)
-                    decoder.payload_bytes += len(sides[0]) + len(sides[1])
-                    compared += tile.bytes
-                    if wrong:
-                        found[pair.name] = found.get(pair.name, 0) + wrong
+    def between(self, exact: Entry, rounded: Entry, held: Sequence[Twin]) -> None:
+        """Compare windows that have their sides in these two files."""
 
-        decoder.probe.guarded(rounded, read_both)
+        def both(one: Reader) -> None:
+            self.probe.guarded(rounded, lambda other: self._windows(one, other, held, rounded))
 
-    decoder.probe.guarded(exact, read)
-    return compared, found
+        self.probe.guarded(exact, both)
+
+    def _windows(self, one: Reader, other: Reader, held: Sequence[Twin], entry: Entry) -> None:
+        from shardscope.engine.geometry.rounding import differing  # numpy: only where values are compared
+
+        for window in held:
+            for tile in _tiles(window):
+                self.probe.checkpoint("compare", self.done, self.windows, entry)
+                sides = (_bytes(one, tile.exact), _bytes(other, tile.rounded))
+                strides = (_strides(tile.exact), _strides(tile.rounded))
+                dtype = tile.rounded.dtype or _EXACT
+                wrong = differing(sides[0], sides[1], dtype, tile.exact.shape, strides)
+                self.read += len(sides[0]) + len(sides[1])
+                self.compared += tile.bytes
+                if wrong:
+                    self.differing[window.name] = self.differing.get(window.name, 0) + wrong
+            self.done += 1
 
 
 def _bytes(reader: Reader, side: Fragment) -> bytes:
