@@ -101,7 +101,15 @@ def test_limits_take_plain_and_binary_numbers(value: str, meant: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["header_bytes", "header_bytes=", "header_bytes=0", "header_bytes=1MB", "files=-1"]
+    "value",
+    [
+        "header_bytes",
+        "header_bytes=",
+        "header_bytes=0",
+        "header_bytes=1MB",
+        "files=-1",
+        f"worker_bytes={1 << 63}",
+    ],
 )
 def test_limits_refuse_what_is_no_bound(command: Command, value: str) -> None:
     said = command("inspect", "--limit", value, "x")

@@ -312,7 +312,7 @@ def rogue(parent: int) -> None:
         good = frames.framed(frames.encode(frames.Read(nonce, saying(rest or word))))
         match word:
             case "announce":
-                frames.send(1, (0xFFFFFFFF).to_bytes(4, "big"))
+                frames.send(1, (1 << 62).to_bytes(8, "big"))
             case "flood":
                 while True:
                     frames.send(1, b"\xff" * 65536)

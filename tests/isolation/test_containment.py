@@ -224,6 +224,23 @@ def test_work_stops_when_it_is_cancelled(contain: Contain, data: bytes) -> None:
     assert psutil.Process().children() == []
 
 
+def test_an_interrupt_ends_a_worker_at_once(contain: Contain, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(cancel: object) -> None:
+        if time.monotonic() - began > 0.5:
+            raise KeyboardInterrupt
+
+    with contain() as worker:
+        worker.read(b"x")
+        pid = worker_pid(worker)
+        began = time.monotonic()
+        monkeypatch.setattr("shardscope.engine.model.progress.check", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            worker.read(b"loop")
+        assert not psutil.pid_exists(pid)
+
+    assert time.monotonic() - began < 1.9
+
+
 def test_nothing_is_left_after_many_runs(
     contain: Contain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

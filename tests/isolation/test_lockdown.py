@@ -142,6 +142,18 @@ def test_memory_beyond_the_limit_is_a_fault(contain: Contain) -> None:
         assert text(worker.read(b"still here")) == "still here"
 
 
+@pytest.mark.parametrize("limit", ["pickle_seconds", "worker_bytes", "reply_bytes", "pickle_bytes"])
+@pytest.mark.parametrize("value", [1, (1 << 63) - 1])
+def test_limits_at_either_end_end_in_facts_or_in_a_code(contain: Contain, limit: str, value: int) -> None:
+    with contain(**{limit: value}) as worker:
+        if value == 1 and limit in ("worker_bytes", "reply_bytes"):
+            with pytest.raises(Fault) as caught:
+                worker.read(b"long:200000000")
+            assert caught.value.finding.code in (f"limit.{limit}", "isolation.unavailable")
+        else:
+            assert text(worker.read(b"x")) == "x"
+
+
 def test_processor_time_beyond_the_limit_ends_the_worker(contain: Contain) -> None:
     worker = contain()
     child = Process(frames.Start("inspect", worker.limits, 1))

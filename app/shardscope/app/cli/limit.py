@@ -34,8 +34,12 @@ class Limit(click.ParamType[tuple[str, int]]):
             self.fail(f"there is no limit {name!r}.{nearest(name, known)}", param, ctx)
         number = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]iB)?", text.strip(), re.IGNORECASE)
         count = 0 if number is None else int(number[1]) * UNITS[(number[2] or "").upper()]
-        if not equals or count < 1:
-            self.fail(f"{name} takes a number of 1 or more, such as {name}=4096 or {name}=64MiB.", param, ctx)
+        if not equals or not 1 <= count < 1 << 63:
+            self.fail(
+                f"{name} takes a number of 1 or more, and below 2^63, such as {name}=4096 or {name}=64MiB.",
+                param,
+                ctx,
+            )
         return name, count
 
     def shell_complete(

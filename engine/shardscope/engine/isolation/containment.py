@@ -28,12 +28,13 @@ from shardscope.engine.model.escalation import (
 )
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.pickled import Pickled
-from shardscope.engine.model.progress import Cancelled
 
 _GRACE_SECONDS: Final = 10
 """Beyond the decoder's own clock, for the transfer of bytes and of the answer."""
 _PICKLES_OF_TIME: Final = 4
 """A worker has processor time for so many pickles that each take all of theirs; before it could run out it is replaced."""
+_MOST_SECONDS: Final = 1 << 31
+"""Of processor time that a kernel is asked to count."""
 
 
 class Containment:
@@ -112,8 +113,9 @@ class _Cell:
         """Start a worker where there is none, without waiting for it."""
         if self._process is None and self._lacking is None:
             self._seconds_left = _PICKLES_OF_TIME * self._allowed
+            start = Start(self._operation, self._limits, min(int(self._seconds_left), _MOST_SECONDS))
             try:
-                self._process = Process(Start(self._operation, self._limits, int(self._seconds_left)))
+                self._process = Process(start)
             except Lacking as lacking:
                 self._lacking = lacking.facility
 
@@ -157,7 +159,9 @@ class _Cell:
         except Broken as broken:
             self._lose()
             raise Fault("isolation.bad_reply", problem=broken.problem) from None
-        except Cancelled:
+        except Fault:
+            raise
+        except BaseException:  # stopped in the middle of an answer that nobody waits for any more
             self._lose()
             raise
         self._lose()

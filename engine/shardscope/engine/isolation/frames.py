@@ -1,6 +1,6 @@
 """What shardscope and its worker say to each other, over two pipes.
 
-A frame is four bytes of length, most significant first, and one msgpack document of a known type. The worker hears `Start` once and
+A frame is eight bytes of length, most significant first, and one msgpack document of a known type. The worker hears `Start` once and
 answers `Ready` or `Unfit`; then each `Request`, behind which the pickle's own bytes follow, is answered with one `Answer`.
 """
 
@@ -16,7 +16,7 @@ from shardscope.engine.model.escalation import Escalation, Facility, IsolationPr
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.pickled import Pickled
 
-PREFIX_BYTES: Final = 4
+PREFIX_BYTES: Final = 8
 WORD_BYTES: Final = 1 << 16
 """Of every frame but an answer, at the most."""
 TRANSFER_BYTES: Final = 1 << 20

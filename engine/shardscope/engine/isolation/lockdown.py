@@ -58,6 +58,7 @@ _NETWORK_ALL: Final = 0b11
 _SCOPES_ALL: Final = 0b11
 """LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, LANDLOCK_SCOPE_SIGNAL, from ABI 6."""
 
+_HIGHEST: Final = (1 << 63) - 1
 _DESCRIPTORS: Final = 3
 """The pipe of requests, the pipe of answers, and standard error that leads nowhere. No fourth can be had."""
 
@@ -127,7 +128,7 @@ def _ceilings(memory_bytes: int, cpu_seconds: int) -> Ceilings:
 def _ceiling(kind: int, wanted: int) -> int:
     """Set a limit, hard and soft, and return it: the one that was wanted, or a lower one that was there."""
     _, hard = resource.getrlimit(kind)
-    value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    value = min(wanted, _HIGHEST if hard == resource.RLIM_INFINITY else hard)
     try:
         resource.setrlimit(kind, (value, value))
     except (OSError, ValueError):

@@ -65,6 +65,9 @@ def _oblige(parent: int, decode: Decode) -> None:
     except ImportError:
         _say(Unfit(Facility.PACKAGES))
         return
+    except MemoryError:
+        _say(Unfit(Facility.MEMORY))
+        return
     _say(Ready(here.profile))
     spent: set[str] = set()
     while (frame := frames.receive_frame(_REQUESTS)) is not None:

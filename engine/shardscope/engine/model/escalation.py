@@ -58,6 +58,7 @@ class Facility(StrEnum):
     PACKAGES = "the Python packages pyseccomp and landlock"
     NO_NEW_PRIVS = "the promise to gain no privileges (no_new_privs)"
     CEILINGS = "limits on a process (setrlimit)"
+    MEMORY = "a worker the memory to lock itself in (limit worker_bytes)"
     SECCOMP = "a filter of system calls (seccomp)"
     OPEN = "a process that cannot open a path"
     SOCKET = "a process that cannot make a socket"
