@@ -21,6 +21,7 @@ from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.oracle import Oracle
 from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.tensors import DTYPES, TensorTable
 from shardscope.engine.model.text import display_name
@@ -47,6 +48,8 @@ class Decoded(Struct, frozen=True):
     plane: DecodedPlane
     table: TensorTable
     """The tensors of the component that is listed, and those of families that have no catalogue."""
+    oracles: tuple[Oracle, ...] = ()
+    """Numbers that files hold twice. A part of them was compared."""
 
 
 def decode(
@@ -78,7 +81,7 @@ def decode(
         components=_components(catalogue),
         payload_bytes=decoder.payload_bytes,
     )
-    return Decoded(found, catalogue, plane, table)
+    return Decoded(found, catalogue, plane, table, tuple(decoder.oracles))
 
 
 def catalogue_of_headers(probe: Probe, facts: Sequence[tuple[Claim, Facts]]) -> Catalogue:
