@@ -36,6 +36,8 @@ class Tensor(msgspec.Struct):
     view: tuple[str, int, int] | None = None
     """Of a storage in a very old stream."""
     legacy: bool = False
+    metadata: dict[str, bool] | None = None
+    """Bits of a view: `conj`, `neg`."""
 
 
 class Called(msgspec.Struct):
@@ -109,17 +111,10 @@ def _tensor(tensor: Tensor) -> bytes:
         ident += _opcodes(tensor.view)
     storage = ident + b"tQ"
     hooks = _reference("collections", "OrderedDict") + b")R"
-    args = (
-        b"("
-        + storage
-        + _opcodes(tensor.offset)
-        + _opcodes(shape)
-        + _opcodes(tuple(strides))
-        + b"\x89"
-        + hooks
-        + b"t"
-    )
-    return _reference("torch._utils", "_rebuild_tensor_v2") + args + b"R"
+    args = [storage, _opcodes(tensor.offset), _opcodes(shape), _opcodes(tuple(strides)), b"\x89", hooks]
+    if tensor.metadata is not None:
+        args.append(_opcodes(tensor.metadata))
+    return _reference("torch._utils", "_rebuild_tensor_v2") + b"(" + b"".join(args) + b"tR"
 
 
 class Record(msgspec.Struct):

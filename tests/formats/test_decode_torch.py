@@ -237,6 +237,38 @@ def test_keys_that_are_no_text_get_a_name_and_a_word(tmp_path: Path) -> None:
     assert named(found, "torch.key_odd")["count"] == 2
 
 
+def test_elements_that_are_stored_before_they_are_conjugated_are_not_the_values(tmp_path: Path) -> None:
+    value = {
+        "a": Tensor("0", 1, [1], metadata={"conj": True}),
+        "b": Tensor("0", 1, [1], metadata={"neg": True}),
+        "c": Tensor("0", 1, [1], metadata={"neg": False}),
+    }
+    found = decode(save(tmp_path / "m.pt", value, {"0": floats(1)}))
+    blocked = {item.params["tensor"] for item in found.blockers if item.code == "torch.tensor_pending"}
+    assert blocked == {"a", "b"}
+    assert value_of(found, "c") == floats(1)
+
+
+def test_a_foreign_object_graph_is_evidence_and_no_model(tmp_path: Path) -> None:
+    arguments = Called("transformers.training_args", "TrainingArguments", (), {"lr": 0.1, "dir": "x"})
+    found = decode(save(tmp_path / "training_args.bin", arguments, {}))
+    assert not found.tensors
+    assert not found.errors
+    assert "pickle.foreign_call" in found.codes
+    (facts,) = found.facts
+    assert facts.state.weights.presence == "absent"
+    assert facts.state.progress.presence == "present"
+    assert facts.opaque == ()
+
+
+def test_tensors_that_pickle_itself_wrote_are_named_for_what_they_are(tmp_path: Path) -> None:
+    storage = Called("torch.storage", "_load_from_bytes", ("not bytes",))
+    hooks = Called("collections", "OrderedDict")
+    tensor = Called("torch._utils", "_rebuild_tensor_v2", (storage, 0, (1,), (1,), False, hooks))
+    (tmp_path / "m.pkl").write_bytes(pickled({"a": tensor}))
+    assert named(decode(tmp_path / "m.pkl"), "torch.plain_pickle")["tensor"] == "a"
+
+
 def test_a_tensor_that_is_all_of_a_file_has_a_name(tmp_path: Path) -> None:
     found = decode(save(tmp_path / "m.pt", Tensor("0", 2, [2]), {"0": floats(1, 2)}))
     assert [tensor.name for tensor in found.tensors] == ["tensor"]

@@ -249,6 +249,47 @@ def test_a_tied_model_and_its_optimizer_are_read_from_one_file(tmp_path: Path) -
     assert components["rng"] == "other"
 
 
+def test_what_torch_writes_and_safetensors_cannot_hold_is_named(tmp_path: Path) -> None:
+    torch.save(
+        {
+            "good": torch.ones(2),
+            "conj": torch.ones(2, dtype=torch.complex64).conj(),
+            "neg": torch.ones(2, dtype=torch.complex64).conj().imag,
+            "csr": torch.eye(3).to_sparse_csr(),
+            "coo": torch.eye(3).to_sparse(),
+            "half": torch.zeros(2, dtype=torch.complex32),
+            "four": torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+            "meta": torch.zeros(3, device="meta"),
+        },
+        tmp_path / "odd.pt",
+    )
+    found = decode(tmp_path / "odd.pt")
+    assert {tensor.name for tensor in found.tensors if not tensor.note} == {"good"}
+    named = {(item.code, item.params["tensor"]) for item in found.blockers if item.severity == "error"}
+    assert named == {
+        ("torch.tensor_pending", "conj"),
+        ("torch.tensor_pending", "neg"),
+        ("torch.tensor_kind", "csr"),
+        ("torch.tensor_dtype", "half"),
+        ("torch.tensor_dtype", "four"),
+        ("torch.tensor_meta", "meta"),
+    }
+
+
+def test_plain_pickles_and_programs(tmp_path: Path) -> None:
+    import pickle
+
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3)).eval()
+    (tmp_path / "plain.pkl").write_bytes(pickle.dumps(module.state_dict()))
+    torch.jit.save(torch.jit.trace(module, torch.zeros(1, 2)), tmp_path / "traced.pt")
+    plain = decode(tmp_path / "plain.pkl")
+    assert not plain.tensors
+    assert "torch.plain_pickle" in plain.errors
+    traced = decode(tmp_path / "traced.pt")
+    for name, tensor in module.state_dict().items():
+        assert value(traced, traced.named(name)) == raw(tensor)
+
+
 def test_records_of_torch_match_their_checksums(tmp_path: Path) -> None:
     from shardscope.engine.formats.decode.record_checks import check_records
     from shardscope.engine.formats.probe import Probe

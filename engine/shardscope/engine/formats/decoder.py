@@ -71,11 +71,13 @@ class TorchFile(Struct, frozen=True):
         shape, strides = tuple(tensor.shape), tuple(tensor.strides)
         if 0 in shape:  # where an empty view begins says nothing, and may be beyond the storage
             return Fragment(label, shape, record, 0)
-        begin, end = tensor.offset * bits, (tensor.offset + reach(shape, strides)) * bits
-        if begin < 0 or begin % 8 or end > 8 * record.size:
+        straight = len(shape) == len(strides) and is_row_major(shape, strides)
+        elements = prod(shape) if straight else reach(shape, strides)
+        begin, end = tensor.offset * bits, (tensor.offset + elements) * bits
+        if min(begin, *shape, 0) < 0 or begin % 8 or end > 8 * record.size:
             key = self.tree.pickled.storages[tensor.storage].key
             raise Fault("torch.tensor_range", key=key, size=record.size, end=-(-end // 8))
-        return Fragment(label, shape, record, begin // 8, None if is_row_major(shape, strides) else strides)
+        return Fragment(label, shape, record, begin // 8, None if straight else strides)
 
 
 class PickleUse(Struct, frozen=True):

@@ -29,10 +29,13 @@ _OTHER_BITS: Final = {
     "qint8": 8,
     "quint8": 8,
     "qint32": 32,
-    "quint4x2": 4,
-    "quint2x4": 2,
+    "bits16": 16,
+    **dict.fromkeys(
+        ("quint4x2", "quint2x4", "float4_e2m1fn_x2", "bits8", "bits1x8", "bits2x4", "bits4x2"), 8
+    ),
+    **{f"{kind}{bits}": 8 for kind in ("int", "uint") for bits in range(1, 8)},
 }
-"""Element types of torch that safetensors does not have."""
+"""Element types of torch that safetensors does not have. Of those below a byte storages count bytes."""
 
 
 class Stretch(Struct, frozen=True, gc=False):

@@ -86,7 +86,6 @@ def with_vocabulary(extents: Mapping[str, int], embedding: Shape | None, ranks: 
     whole, and tells nothing.
     """
     found = dict(extents)
-    dim = found.get("dim")
     if "vocabulary" in found or embedding is None or len(embedding) != 2 or ranks == 1:
         return found
     if embedding[1] * ranks == found.get("dim"):

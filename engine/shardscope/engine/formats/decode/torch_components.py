@@ -59,12 +59,18 @@ class Components:
             self._whole = "optimizer"
         self._held = any(held and _MODEL.fullmatch(key) for key, held in top.items())
         self._top = top
+        self._known: dict[str | None, Component] = {}
 
     def of(self, key: str | None) -> Component:
         """Return the part of what lies under a key at the top; null is a file that is no mapping.
 
         Where a key is named like a model, nothing else is one; otherwise all is that is not named for something else.
         """
+        if key not in self._known:
+            self._known[key] = self._of(key)
+        return self._known[key]
+
+    def _of(self, key: str | None) -> Component:
         if self._whole is not None:
             return self._whole
         if key is None:

@@ -22,6 +22,8 @@ _KINDS: Final = {
     "nested": "a nested tensor, of several sizes",
     "wrapper": "a subclass that wraps other tensors",
 }
+_PENDING: Final = {"conj": "conjugated", "neg": "negated"}
+"""Bits that torch sets on a view whose elements are to be read that way."""
 _DISTRIBUTED: Final = (".DTensor", ".ShardedTensor")
 _UNTRAINED: Final = frozenset({"int", "uint", "bool"})
 """Kinds of numbers that have no gradient: outside of parameters they are buffers."""
@@ -74,8 +76,9 @@ def list_file(decoder: Decoder, file: TorchFile, *, component: Component | None 
         _tensor(item, component or components.of(item.leaf.top), sharing, place)
         for place, item in enumerate(found)
     ]
+    plain = any(item.name == "_load_from_bytes" for item in file.tree.pickled.references)
     for name in walked.malformed:
-        trouble.add("torch.tensor_malformed", name)
+        trouble.add("torch.plain_pickle" if plain else "torch.tensor_malformed", name)
     trouble.report(decoder, file)
     _report_walk(decoder, file, walked)
     _report_sharing(decoder, file, tensors, sharing)
@@ -99,6 +102,10 @@ def _find(decoder: Decoder, file: TorchFile, leaf: Leaf, trouble: _Trouble) -> _
     if fragment is None:
         trouble.add("torch.tensor_lost", leaf.name)
         return _Found(leaf, None, "its bytes cannot be read")
+    bits = [word for word in ("conj", "neg") if file.tree.value(node.parts.get("metadata"), word)]
+    if bits:
+        trouble.add("torch.tensor_pending", leaf.name, kind=_PENDING[bits[0]])
+        return _Found(leaf, fragment, f"stored before it is {_PENDING[bits[0]]}")
     if node.dtype not in DTYPES:
         trouble.add("torch.tensor_dtype", leaf.name, dtype=node.dtype)
         return _Found(leaf, fragment, "safetensors does not have its type")
@@ -114,7 +121,7 @@ def _tensor(found: _Found, component: Component, sharing: Shared, place: int) ->
     other = sharing.overlaps.get(place)
     if note is None and other is not None:
         note = f"shares bytes with {display_name(other, 120)}"
-    elif note is None and repeats(found.leaf.tensor.shape, found.leaf.tensor.strides):
+    elif note is None and (item := found.fragment) and item.strides and repeats(item.shape, item.strides):
         note = "stored once and repeated by a stride of 0"
     return whole(
         found.leaf.name,

@@ -10,9 +10,11 @@ from shardscope.engine.formats.decode.torch_listing import Listing, list_file
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.roles import role_of
+from shardscope.engine.model.blocker import Severity
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.descriptor import Component
-from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
+from shardscope.engine.model.evidence import Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.text import counted, display_name
@@ -70,11 +72,25 @@ def settled(decoder: Decoder, claim: Claim, facts: Facts, listings: Sequence[Lis
     evidence = Evidence(EvidenceKind.CONTAINER, read[0].text, says, Basis.OBSERVED)
     return replace(
         facts,
+        confidence=facts.confidence if left or _broken(decoder, read) else _raised(facts.confidence),
         evidence=(*facts.evidence, evidence),
         components=tuple(_seen(item, {entry.text for entry in left}) for item in facts.components),
         state=_scope(facts.state, listings, tensors, left),
         opaque=left,
     )
+
+
+def _broken(decoder: Decoder, read: Sequence[Entry]) -> bool:
+    """Tell whether something is wrong with files that were read."""
+    subjects = {shown(entry.text) for entry in read}
+    return any(
+        item.severity is Severity.ERROR and item.subject in subjects for item in decoder.probe.blockers
+    )
+
+
+def _raised(confidence: Confidence) -> Confidence:
+    """Return what a container that spoke for itself is worth once its content agrees; a name alone stays a name."""
+    return Confidence.HIGH if confidence is Confidence.MEDIUM else confidence
 
 
 def _seen(component: Component, opaque: set[str]) -> Component:

@@ -115,6 +115,20 @@ TABLE: Final[tuple[Code, ...]] = (
         "Type, shape, strides and offset are not numbers of a tensor, or lead out of its storage.",
     ),
     _error(
+        "torch.plain_pickle",
+        "{file:path} holds {count:count tensor}, such as {tensor:name}, as pickle itself writes them: their bytes are files within "
+        "the pickle, and are not read.",
+        "Save it with torch.save, or as safetensors, on the machine that made it.",
+        "pickle.dump puts each storage into the stream as a small file of its own, which a loader would unpickle in turn.",
+    ),
+    _error(
+        "torch.tensor_pending",
+        "{file:path} has {count:count tensor} whose elements are stored before they are {kind:word}, such as {tensor:name}.",
+        "Resolve it before saving: resolve_conj() or resolve_neg().",
+        "torch conjugates and negates complex tensors by a bit that says so, and saves the elements as they were. Written out as they "
+        "are stored, the values would be wrong.",
+    ),
+    _error(
         "torch.tensor_meta",
         "{file:path} describes {count:count tensor} without data, such as {tensor:name}: they were on the meta device.",
         "Save the model after its weights were loaded, or leave these tensors out.",

@@ -182,15 +182,21 @@ def tensor_v1(facts: Facts, call: Call) -> PickledTensor:
 def tensor_v2(facts: Facts, call: Call) -> PickledTensor:
     """`_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, metadata=None)`."""
     place, offset, shape, strides, grad, _, *metadata = nothing_more(call, 6, 7)
-    mapping_or_nothing(*metadata)
-    return replace(strided(facts, place, offset, shape, strides, None), requires_grad=boolean(grad))
+    found = strided(facts, place, offset, shape, strides, None)
+    return replace(found, requires_grad=boolean(grad), parts=pending(facts, *metadata))
 
 
 def tensor_v3(facts: Facts, call: Call) -> PickledTensor:
     """`_rebuild_tensor_v3(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None)`."""
     place, offset, shape, strides, grad, _, kind, *metadata = nothing_more(call, 7, 8)
-    mapping_or_nothing(*metadata)
-    return replace(strided(facts, place, offset, shape, strides, dtype(kind)), requires_grad=boolean(grad))
+    found = strided(facts, place, offset, shape, strides, dtype(kind))
+    return replace(found, requires_grad=boolean(grad), parts=pending(facts, *metadata))
+
+
+def pending(facts: Facts, metadata: object = None) -> dict[str, int]:
+    """Return what a tensor's metadata says is still to be done to its elements: `conj` and `neg` bits (`get_tensor_metadata`)."""
+    mapping_or_nothing(metadata)
+    return {"metadata": facts.number(metadata)} if metadata else {}
 
 
 def inner_tensor(facts: Facts, value: object) -> PickledTensor:
