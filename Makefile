@@ -126,6 +126,12 @@ check: lint coverage wheel ## everything that a change must pass
 test-producers: .venv-producers/.run ## run the tests that need torch, DeepSpeed, Megatron, transformers or dask
 	.venv-producers/bin/python -m pytest -m producers tests/producers
 
+MUTATIONS ?= 100000
+
+.PHONY: fuzz
+fuzz: .venv/.dev ## mutate the pickles of all fixtures, MUTATIONS=100000 times
+	$(BIN)/python tests/parse/fuzz_pickles.py $(MUTATIONS) $(SEED)
+
 .PHONY: bench
 bench: .venv/.dev ## run the benchmarks (ratios, with their spread)
 	@for script in $(filter-out %/__init__.py %/pairs.py,$(wildcard tests/benchmarks/*.py)); do \
