@@ -250,7 +250,7 @@ def test_elements_that_are_stored_before_they_are_conjugated_are_not_the_values(
 
 
 def test_a_foreign_object_graph_is_evidence_and_no_model(tmp_path: Path) -> None:
-    arguments = Called("transformers.training_args", "TrainingArguments", (), {"lr": 0.1, "dir": "x"})
+    arguments = Called("my.arguments", "Arguments", (), {"lr": 0.1, "dir": "x"})
     found = decode(save(tmp_path / "training_args.bin", arguments, {}))
     assert not found.tensors
     assert not found.errors

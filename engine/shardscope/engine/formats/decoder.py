@@ -181,7 +181,7 @@ class Decoder:
         data = self.probe.guarded(file.entry, read)
         if data is None or len(data) < span:
             return None
-        order = "big" if fragment.record.big_endian else "little"
+        order: Literal["big", "little"] = "big" if fragment.record.big_endian else "little"
         signed = known.kind == "int"
         return tuple(
             int.from_bytes(data[at * width : (at + 1) * width], order, signed=signed)

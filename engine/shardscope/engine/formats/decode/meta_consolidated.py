@@ -16,7 +16,7 @@ from shardscope.engine.formats.mistral_consolidated import PARAMS
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.geometry.constructors.cuts import mesh
 from shardscope.engine.model.catalogue import LogicalTensor, Shape
-from shardscope.engine.model.shardmap import Contiguous, Replicate, TensorMap
+from shardscope.engine.model.shardmap import Contiguous, Node, Replicate, TensorMap
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.tensors import DTYPES
 
@@ -113,10 +113,12 @@ def _joined(parts: Parts, cut: Cut, ranks: int) -> LogicalTensor:
     if ranks == 1:
         return first
     if cut.axis is None:
-        node, note = Replicate(), "inferred: every rank holds the whole"
+        node: Node = Replicate()
+        note = "inferred: every rank holds the whole"
     else:
         widths = (cut.shape[cut.axis] // ranks,) * ranks
-        node, note = Contiguous("tp", cut.axis, widths), f"inferred: cut along axis {cut.axis}"
+        node = Contiguous("tp", cut.axis, widths)
+        note = f"inferred: cut along axis {cut.axis}"
     return replace(
         first,
         shape=cut.shape,

@@ -62,8 +62,9 @@ def extents_of(params: Any) -> dict[str, int]:
 
 def _number(params: Mapping[str, Any], key: str) -> int | None:
     value = params.get(key)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 < value < _MOST else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 < value < _MOST else None
 
 
 def _hidden(params: Mapping[str, Any], dim: int | None) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from shardscope.engine.formats.roles import role_of
-from shardscope.engine.model.catalogue import Component
+from shardscope.engine.model.decoded import Component
 
 _OPTIMIZER: Final = re.compile(r"(\w+_)?optim(izer)?s?(_?states?)?(_?dicts?)?", re.IGNORECASE)
 _MODEL: Final = re.compile(

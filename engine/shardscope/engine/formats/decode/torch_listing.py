@@ -11,7 +11,8 @@ from shardscope.engine.formats.decode.torch_walk import Leaf, Walked, walk
 from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decoder import Decoder, TorchFile
 from shardscope.engine.model.blocker import Param
-from shardscope.engine.model.catalogue import Component, Fragment, LogicalTensor, Role
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role
+from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import display_name
 from shardscope.engine.parse.strides import repeats

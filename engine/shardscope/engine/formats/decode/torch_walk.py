@@ -90,11 +90,11 @@ def walk(tree: Tree, root: Number) -> Walked:
         below = list(_below(tree, name, node, role, found))
         if number == root and isinstance(node, Pairs | Record):
             found.top = {key: holds(tree.nodes[child]) for _, key, child, _ in below}
-            tops = [(path, key, child, part) for path, key, child, part in below]
+            frames: list[_Frame] = [(path, key, child, part) for path, key, child, part in below]
         else:
-            tops = [(path, top, child, part) for path, _, child, part in below]
+            frames = [(path, top, child, part) for path, _, child, part in below]
         stack.append(number)
-        stack += reversed(tops)
+        stack += reversed(frames)
     return found
 
 

@@ -3,7 +3,8 @@
 from functools import lru_cache
 from typing import Final
 
-from shardscope.engine.model.catalogue import Component, Fragment, LogicalTensor, Role, Shape
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role, Shape
+from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, Replicate, TensorMap
 
 ALONE: Final = "file"

@@ -21,7 +21,7 @@ class Reference(Struct, eq=False):
 class Call(Struct, eq=False):
     """What a call would make, by REDUCE, NEWOBJ, NEWOBJ_EX, OBJ or INST. Nothing is called."""
 
-    callee: "Reference | Call"
+    callee: "Reference | Call | Persistent"
     args: tuple[object, ...]
     kwargs: "Dict | None" = None
     states: list[object] | None = None
