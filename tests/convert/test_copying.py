@@ -15,11 +15,8 @@ from safetensors import safe_open
 
 from shardscope.engine.convert import work
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
-from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
-from shardscope.engine.model.shardmap import (
-    DeviceMesh,
-    MeshAxis,
-)
+from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
+from tests.convert import material
 from tests.convert.material import NUMPY, Array, boxes, convert, deflated, noise, plain, put, single
 
 
@@ -109,12 +106,8 @@ def test_views_come_out_as_torch_would_make_them_contiguous(
     storage = noise([n + 1 for n in sizes], "F32")
     view = storage[tuple(slice(1, None) for _ in sizes)].transpose(order)
     for dim in expanded:
-        view = np.broadcast_to(
-            view.take([0], dim)
-            if False
-            else view[tuple(slice(0, 1) if k == dim else slice(None) for k in range(3))],
-            view.shape,
-        )
+        first = tuple(slice(0, 1) if k == dim else slice(None) for k in range(3))
+        view = np.broadcast_to(view[first], view.shape)
     record = put(tmp_path, "storage", storage, before=3)
     strides = tuple(step // 4 for step in view.strides)
     offset = (
@@ -186,7 +179,8 @@ def test_columns_of_ranks(tmp_path: Path, workers: int, wanted: str) -> None:
 
 def rounded(full: Array) -> Array:
     bits = full.view("<u4").astype("u8")
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
+    halves: Array = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
+    return halves
 
 
 def test_rows_of_ranks_go_through_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +238,6 @@ def test_flat_ranges_of_partitions(tmp_path: Path) -> None:
     """ZeRO: a parameter is a few stretches of the ranks' flat partitions, long and short ones, from fp32 to bf16 or kept."""
     full = noise((1500, 401), "F32")
     flat = full.reshape(-1)
-    mesh = DeviceMesh((MeshAxis("dp", 4),))
     edges = [0, 37, 37, 400_000, flat.size]
     ranges = {rank: (edges[rank], edges[rank + 1]) for rank in range(4)}
     ranks = []
@@ -257,15 +250,108 @@ def test_flat_ranges_of_partitions(tmp_path: Path) -> None:
         fragments.append(Fragment(rank, (n,), record, 44))
     layout = Lowered(full.shape, tuple(ranks))
     tensor = LogicalTensor("w", "F32", full.shape, layout, None, tuple(fragments))
-    assert mesh.axes
 
-    kinds = [type(unit) for unit in work.units([work.Written(tensor, "F32", 0)], 1 << 20)]
-    assert (
-        kinds == [work.Band, work.Run, work.Band]
-        or kinds == [work.Band, work.Run, work.Run]
-        or work.Run in kinds
-    )
+    some = list(work.units([work.Written(tensor, "F32", 0)], 1 << 20))
+    assert [(one.low, one.high) for one in some if isinstance(one, work.Band)] == [
+        (0, 4 * 37),
+        (1_600_000, 2 << 20),
+        (2 << 20, full.nbytes),
+    ]
+    assert sum(one.length for one in some if isinstance(one, work.Run)) == 4 * (400_000 - 37)
     convert(tmp_path, tmp_path / "out", [(tensor, "F32")])
     assert read(tmp_path / "out") == {"w": full.tobytes()}
     convert(tmp_path, tmp_path / "out", [(tensor, "BF16")])
     assert read(tmp_path / "out") == {"w": rounded(full).tobytes()}
+
+
+@pytest.mark.parametrize("wanted", ["F32", "BF16"])
+def test_factors_are_undone_before_the_cast(tmp_path: Path, wanted: str) -> None:
+    """A row-parallel bias that each of four ranks stores divided by four, and one of a map that names it."""
+    full = noise((700_000,), "F32")
+    record = put(tmp_path, "a", full / np.float32(4))
+    piece = Piece(full.shape, Side(0, (1,)), Side(0, (1,)), (0,), (1, 4))
+    layout = Lowered(full.shape, (RankShard(0, full.shape, (piece,)),))
+    tensor = LogicalTensor("b", "F32", full.shape, layout, None, (Fragment(0, full.shape, record, 0),))
+
+    convert(tmp_path, tmp_path / "out", [(tensor, wanted)])
+
+    assert read(tmp_path / "out") == {"b": (full if wanted == "F32" else rounded(full)).tobytes()}
+
+
+def test_a_part_in_another_order_is_written_as_its_layout_says(tmp_path: Path) -> None:
+    """The second of three fused projections, its rows backwards in pairs: what a table of names asks for."""
+    full = noise((12, 5), "F32")
+    tensor = columns_of(tmp_path, full)
+    pieces = tuple(
+        Piece((2, 5), Side((4 + 2 * (1 - pair)) * 5, (5, 1)), Side(2 * pair * 5, (5, 1)), (0,))
+        for pair in range(2)
+    )
+    layout = Lowered((12, 5), (RankShard(0, (4, 5), pieces),))
+    item = work.Written(tensor, "F32", 0, layout)
+    assert item.size == 80
+    with material.opened(tmp_path) as opener, material.output(tmp_path / "out", 80) as file:
+        material.copy_file([item], file, b"", opener=opener, budget_bytes=1 << 20)
+
+    assert (tmp_path / "out").read_bytes() == full[[6, 7, 4, 5]].tobytes()
+
+
+def columns_of(folder: Path, full: Array) -> LogicalTensor:
+    parts = []
+    for rank, (start, stop) in enumerate(((0, 2), (2, 5))):
+        shard = np.ascontiguousarray(full[:, start:stop])
+        parts.append(((0, start), (len(full), stop - start), put(folder, f"c{rank}", shard), 0))
+    return boxes("qkv", "F32", full.shape, parts)
+
+
+def test_fragments_stored_in_different_types_meet_in_one_tensor(tmp_path: Path) -> None:
+    full = noise((64, 64), "F16").astype("<f4")
+    left = put(tmp_path, "left", np.ascontiguousarray(full[:, :32]).astype("<f2"))
+    right = put(tmp_path, "right", np.ascontiguousarray(full[:, 32:]).byteswap(), big=True)
+    tensor = boxes("w", "F32", full.shape, [((0, 0), (64, 32), left, 0), ((0, 32), (64, 32), right, 0)])
+    first, second = tensor.fragments
+    mixed = LogicalTensor(
+        "w", "F32", full.shape, tensor.map, None, (Fragment(0, first.shape, left, 0, dtype="F16"), second)
+    )
+
+    convert(tmp_path, tmp_path / "out", [(mixed, "F32")])
+
+    assert read(tmp_path / "out") == {"w": full.tobytes()}
+
+
+def test_big_endian_complex_numbers_turn_each_half(tmp_path: Path) -> None:
+    full = noise((33,), "C64")
+    tensor = single("w", "C64", full.shape, put(tmp_path, "a", full.byteswap(), big=True))
+
+    convert(tmp_path, tmp_path / "out", [(tensor, "C64")])
+
+    assert read(tmp_path / "out") == {"w": full.tobytes()}
+
+
+def test_empty_tensors_and_single_elements(tmp_path: Path) -> None:
+    one = noise((1,), "F32")
+    record = put(tmp_path, "a", one)
+    empty = single("e", "F32", (0, 3), plain("a", 0, 0))
+    scalar = single("s", "F32", (), record)
+    view = single("v", "F32", (1, 1), record, strides=(9, 5))
+
+    convert(tmp_path, tmp_path / "out", [(empty, "F32"), (scalar, "F32"), (view, "BF16")])
+
+    assert read(tmp_path / "out") == {"e": b"", "s": one.tobytes(), "v": rounded(one).tobytes()}
+
+
+def test_an_index_of_elements(tmp_path: Path) -> None:
+    """An explicit order that no few pieces describe, out of a view: every address is looked up."""
+    random = np.random.default_rng(5)
+    order = random.permutation(400)
+    full = noise((400,), "F32")
+    shard = full[order].reshape(20, 20)
+    record = put(tmp_path, "a", np.ascontiguousarray(shard.T))
+    addresses = order.astype("<i8").tobytes()
+    piece = IndexedPiece(addresses, np.arange(400, dtype="<i8").tobytes(), (0,))
+    layout = Lowered((400,), (RankShard(0, (20, 20), (), 0, (piece,)),), explicit=True)
+    for strides, stored in (((1, 20), record), (None, put(tmp_path, "b", shard))):
+        fragment = Fragment(0, (20, 20), stored, 0, strides)
+        tensor = LogicalTensor("w", "F32", (400,), layout, None, (fragment,))
+        for wanted, expected in (("F32", full), ("BF16", rounded(full))):
+            convert(tmp_path, tmp_path / "out", [(tensor, wanted)])
+            assert read(tmp_path / "out") == {"w": expected.tobytes()}

@@ -18,7 +18,7 @@ from shardscope.engine.model.tensors import DTYPES
 BLOCK: Final = 64 << 10
 """Elements that are converted at one time."""
 
-SCRATCH: Final = 24 * BLOCK
+SCRATCH: Final = 32 * BLOCK
 """Bytes that a conversion takes beside its input and output, at most."""
 
 Words: TypeAlias = NDArray[np.uint32]
@@ -27,7 +27,12 @@ Floats: TypeAlias = NDArray[Any]
 
 _ABOVE_BF16: Final = np.float32(2.0**127 * (2 - 2.0**-8))
 """Finite numbers from here on round to infinity as bfloat16: midway between its largest and the next power of two."""
-_ABOVE_F16: Final = 65520.0
+_ABOVE_F16: Final = np.float32(65520)
+_NORMAL_F16: Final = np.uint32(0x38800000)
+"""The bits of 2**-14: below it halves are subnormal."""
+_REBASED: Final = np.uint32(0xC8000FFF)
+"""What takes 112 from an exponent of single precision, and almost half a step of half precision to its fraction."""
+_HALF: Final = np.float32(0.5)
 _QUIET: Final = np.uint16(0x40)
 """The bit of a bfloat16 NaN that keeps it one whatever its other bits are."""
 
@@ -61,11 +66,12 @@ class Caster:
         self.stored_bytes = DTYPES[stored].bits // 8
         self.wanted_bytes = DTYPES[wanted].bits // 8
         readers = {"F16": _from_f16, "BF16": self._from_bf16, "F32": _from_f32, "F64": _from_f64}
-        writers = {"F16": _to_f16, "BF16": self._to_bf16, "F32": _to_f32}
+        writers = {"F16": self._to_f16, "BF16": self._to_bf16, "F32": _to_f32}
         self._read: Callable[[Bytes], Floats] = readers[stored]
         self._write: Callable[[Floats, Bytes], int] = writers[wanted]
         self._words = np.empty(BLOCK, "u4")
         self._wide = np.empty(BLOCK, "u4")
+        self._sizes = np.empty(BLOCK, "u4")
 
     def cast(self, data: Bytes, out: Bytes) -> int:
         """Convert all of `data` into `out` and return how many finite numbers became infinite."""
@@ -104,6 +110,38 @@ class Caster:
             halves[nans] = (bits[nans] >> 16).astype("u2") | _QUIET
         return int(np.count_nonzero(np.isfinite(numbers) & (np.abs(numbers) >= _ABOVE_BF16)))
 
+    def _to_f16(self, numbers: Floats, out: Bytes) -> int:
+        if numbers.dtype.itemsize == 8:
+            return _narrowed(numbers, out.view("<f2"))
+        bits = numbers.view(f"{numbers.dtype.byteorder}u4")
+        words, size = self._words[: len(bits)], self._sizes[: len(bits)]
+        np.bitwise_and(bits, 0x7FFFFFFF, out=size)
+        np.right_shift(size, 13, out=words)
+        np.bitwise_and(words, 1, out=words)
+        np.add(words, _REBASED, out=words)
+        np.add(words, size, out=words)
+        np.right_shift(words, 13, out=words)
+        np.minimum(words, 0x7C00, out=words)
+        # Beside 0.5 a single-precision number has the steps of the smallest halves: adding rounds as it should.
+        small = size < _NORMAL_F16
+        with np.errstate(all="ignore"):
+            np.add(size.view("f4"), _HALF, out=size.view("f4"))
+        np.subtract(size, _HALF.view("u4"), out=size)
+        np.copyto(words, size, where=small)
+        np.right_shift(bits, 16, out=size)
+        np.bitwise_and(size, 0x8000, out=size)
+        np.bitwise_or(words, size, out=words)
+        halves = out.view("<u2")
+        np.copyto(halves, words, casting="unsafe")
+        with np.errstate(all="ignore"):
+            if max(numbers.max(), -numbers.min()) < _ABOVE_F16:  # false for a NaN
+                return 0
+        nans = np.isnan(numbers)
+        if nans.any():
+            kept = bits[nans]
+            halves[nans] = ((kept >> 16) & 0x8000 | 0x7E00 | (kept >> 13) & 0x1FF).astype("u2")
+        return int(np.count_nonzero(np.isfinite(numbers) & (np.abs(numbers) >= _ABOVE_F16)))
+
     def _rounded_twice(self, numbers: Floats, out: Bytes) -> int:
         """Round 64 bits to odd in 32 first, so that the second rounding is the only one that counts."""
         with np.errstate(all="ignore"):
@@ -114,10 +152,6 @@ class Caster:
             bits -= (inexact & (np.abs(back) > np.abs(numbers))).astype("u4")
             bits |= inexact.astype("u4")
         return self._to_bf16(single, out)
-
-
-def _became_infinite(before: Floats, after: Floats) -> int:
-    return int(np.count_nonzero(np.isfinite(before) & np.isinf(after)))
 
 
 def _from_f16(data: Bytes) -> Floats:
@@ -133,16 +167,14 @@ def _from_f64(data: Bytes) -> Floats:
 
 
 def _to_f32(numbers: Floats, out: Bytes) -> int:
-    with np.errstate(all="ignore"):
-        np.copyto(out.view("<f4"), numbers, casting="unsafe")
-    if numbers.dtype.itemsize <= 4:
-        return 0
-    return _became_infinite(numbers, out.view("<f4"))
+    if numbers.dtype.itemsize == 8:
+        return _narrowed(numbers, out.view("<f4"))
+    np.copyto(out.view("<f4"), numbers)
+    return 0
 
 
-def _to_f16(numbers: Floats, out: Bytes) -> int:
+def _narrowed(numbers: Floats, out: Floats) -> int:
+    """Round doubles the way numpy does: once and correctly, at a tenth of the speed."""
     with np.errstate(all="ignore"):
-        np.copyto(out.view("<f2"), numbers, casting="unsafe")
-        if max(numbers.max(), -numbers.min()) < _ABOVE_F16:  # false for a NaN
-            return 0
-    return _became_infinite(numbers, out.view("<f2"))
+        np.copyto(out, numbers, casting="unsafe")
+    return int(np.count_nonzero(np.isfinite(numbers) & np.isinf(out)))

@@ -15,7 +15,6 @@ from shardscope.engine.convert.contents import OPEN_RECORDS
 from shardscope.engine.convert.segments import Cuts, cuts
 from shardscope.engine.convert.tiles import GRAIN, Prepared, prepared
 from shardscope.engine.geometry.program import Copy, byte_count
-from shardscope.engine.geometry.routes import Route
 from shardscope.engine.model.catalogue import LogicalTensor, Record
 from shardscope.engine.model.piece import ONE, Lowered
 from shardscope.engine.model.tensors import DTYPES
@@ -124,7 +123,8 @@ def _runs(found: Cuts, tensor: Prepared, offset: int) -> list[Run]:
     """Return what needs no tile, by rising target: long runs, and tensors that are one run."""
     if tensor.changed:
         return []
-    least = 1 if len(found.routes) == 1 and not _loops(found.routes[0]) else KERNEL
+    alone = found.routes[0].copy if len(found.routes) == 1 else None
+    least = 1 if isinstance(alone, Copy) and not alone.counts else KERNEL
     runs = []
     for route in found.routes:
         copy, origin = route.copy, found.origins[route.source_rank]
@@ -141,10 +141,6 @@ def _runs(found: Cuts, tensor: Prepared, offset: int) -> list[Run]:
                 runs.append(Run(origin.record.file, begin + source, offset + target, copy.run))
     runs.sort(key=lambda run: run.target)
     return runs
-
-
-def _loops(route: Route) -> bool:
-    return not isinstance(route.copy, Copy) or bool(route.copy.counts)
 
 
 def _fused(some: Iterable[Run | Band]) -> Iterator[Run | Band]:
