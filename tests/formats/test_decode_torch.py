@@ -9,13 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from shardscope.engine import inspect
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.formats.decode.record_checks import check_records
 from shardscope.engine.formats.probe import Probe
+from shardscope.engine.model.decoded import DecodedPlane
+from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.source.source import Source
 from tests.checkpoints import write_json
 from tests.formats.decoding import Found, decode, expected, value
-from tests.formats.looking import FIXTURES, copied
+from tests.formats.looking import FIXTURES, copied, the
 from tests.torchfiles import Called, Keyed, Record, Tensor, floats, legacy, pickled, save, write_archive
 
 TORCH = FIXTURES / "torch"
@@ -730,3 +735,23 @@ def test_our_archives_are_read_by_the_standard_library_too(tmp_path: Path) -> No
         assert archive.testzip() is None
         assert archive.read("archive/data/0") == floats(1, 2)
     assert msgspec.structs.asdict(Record("x"))["crc"] is None
+
+
+def test_checksums_are_compared_where_a_person_asks_for_it(tmp_path: Path) -> None:
+    copied("torch/zip_shared_storage", tmp_path)
+    wish = Decoding(Intent("inspect", "command line"), checksums=True)
+
+    def looked_at() -> Descriptor:
+        return inspect(tmp_path, digest="none", decoding=wish).descriptor
+
+    descriptor = looked_at()
+    assert the(descriptor, "torch.records_checked").params["count"] == 2
+    assert isinstance(descriptor.decoded, DecodedPlane)
+    assert descriptor.decoded.payload_bytes == the(descriptor, "torch.records_checked").params["size"]
+    record = decode(tmp_path).tensors[0].fragments[0].record
+    data = bytearray((tmp_path / "model.pt").read_bytes())
+    data[record.begin] ^= 1
+    (tmp_path / "model.pt").write_bytes(data)
+    descriptor = looked_at()
+    assert the(descriptor, "torch.record_crc").blocks == ("convert", "load")
+    assert the(descriptor, "torch.records_checked").params["count"] == 1

@@ -38,6 +38,8 @@ class Decoding(Struct, frozen=True):
     intent: Intent
     listed: Listed = "model"
     limits: DecodeLimits = DecodeLimits()
+    checksums: bool = False
+    """Whether every byte of the records of tensors is read to compare the checksums that archives record."""
 
 
 class Decoded(Struct, frozen=True):
@@ -65,6 +67,8 @@ def decode(
         found, rest = _families(decoder, facts)
         profile = worker.profile
     catalogue = Catalogue(tuple(decoder.tensors))
+    if wish.checksums:
+        decoder.payload_bytes += _checked(probe, catalogue)
     table = table_of(catalogue.of(wish.listed))
     for tensor in probe.tensors:
         if tensor.file in rest:
@@ -89,6 +93,21 @@ def catalogue_of_headers(probe: Probe, facts: Sequence[tuple[Claim, Facts]]) -> 
     decoder = Decoder(probe, _refuse)
     _families(decoder, [(claim, described) for claim, described in facts if not described.opaque])
     return Catalogue(tuple(decoder.tensors))
+
+
+def _checked(probe: Probe, catalogue: Catalogue) -> int:
+    """Compare the checksums of all records, say what that came to, and return the bytes read for it."""
+    from shardscope.engine.formats.decode.record_checks import check_records
+
+    found = check_records(probe, catalogue.tensors)
+    probe.report(
+        "torch.records_checked",
+        None,
+        count=found.records - len(found.damaged),
+        size=found.bytes,
+        unrecorded=found.unrecorded,
+    )
+    return found.bytes
 
 
 def _refuse(data: bytes, pickles: int) -> Pickled:  # noqa: ARG001 - as a reader of pickles is called

@@ -60,11 +60,14 @@ def decoding(command: F) -> F:
     )(command)
 
 
-def wish(decode: bool, component: "Listed | None", limits: Sequence[tuple[str, int]]) -> "Decoding | None":
+def wish(
+    decode: bool, component: "Listed | None", limits: Sequence[tuple[str, int]], *, checksums: bool = False
+) -> "Decoding | None":
     """Return what the options ask to have decoded; null without `--decode`."""
     if not decode:
-        if component is not None:
-            raise click.UsageError("--component needs --decode.", click.get_current_context())
+        for option, given in (("--component", component is not None), ("--checksums", checksums)):
+            if given:
+                raise click.UsageError(f"{option} needs --decode.", click.get_current_context())
         return None
     from msgspec import convert
 
@@ -75,7 +78,7 @@ def wish(decode: bool, component: "Listed | None", limits: Sequence[tuple[str, i
     bounds_in_force = convert(
         {name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits
     )
-    return Decoding(Intent("inspect", "command line"), component or "model", bounds_in_force)
+    return Decoding(Intent("inspect", "command line"), component or "model", bounds_in_force, checksums)
 
 
 def examine(
@@ -90,6 +93,7 @@ def examine(
     capability_files: Sequence[str] = (),
     decode: bool = False,
     component: "Listed | None" = None,
+    checksums: bool = False,
 ) -> "Inspection":
     """Inspect `path`. `machine` tells that a document is asked for, which keeps progress away unless it was asked for too.
 
@@ -98,7 +102,7 @@ def examine(
     from shardscope import engine
     from shardscope.engine.model.limits import Limits, limit_names, with_overrides
 
-    asked = wish(decode, component, limits)
+    asked = wish(decode, component, limits, checksums=checksums)
     bounds_in_force = with_overrides(
         Limits(), {name: value for name, value in limits if name in limit_names()}
     )

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     help="SHA-256 of the files: auto up to the limit digest_bytes, all of them, or none (headers only).",
 )
 @click.option(
+    "--checksums",
+    is_flag=True,
+    help="With --decode: read the tensors once and compare the checksums that torch archives record.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info"]),
     help="Exit with 1 when a blocker of this severity or above was found.",
@@ -69,6 +74,7 @@ def inspect(
     capability_files: tuple[str, ...],
     decode: bool,
     component: "Listed | None",
+    checksums: bool,
     progress: bool | None,
 ) -> int:
     """Say what a checkpoint is, how sure that is, whether it is whole and what blocks its use.
@@ -89,6 +95,7 @@ def inspect(
         capability_files=capability_files,
         decode=decode,
         component=component,
+        checksums=checksums,
     )
     from shardscope.engine.model.blocker import Severity
 

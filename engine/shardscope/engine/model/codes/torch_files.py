@@ -60,6 +60,16 @@ TABLE: Final[tuple[Code, ...]] = (
         "torch.save records a CRC-32 for each record of its archive, the structure and every storage. A mismatch is damage to the "
         "values: loaders do not compare them and go on without a word.",
     ),
+    Code(
+        "torch.records_checked",
+        Severity.INFO,
+        Stage.DECODE,
+        "{count:count record} match their checksum ({size:bytes} read); {unrecorded:count} have none that could be compared.",
+        "Nothing to do.",
+        "Asked for by --checksums: every byte of the records that tensors are in was read once. Archives of torch record a CRC-32 for "
+        "each storage unless told not to; safetensors and raw files record none.",
+        (),
+    ),
     _error(
         "torch.pickle_unreadable",
         "{file:path} keeps its data.pkl encrypted, in pieces or compressed by method {method:count}, which cannot be read.",
