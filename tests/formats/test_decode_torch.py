@@ -739,9 +739,9 @@ def test_our_archives_are_read_by_the_standard_library_too(tmp_path: Path) -> No
 
 def test_checksums_are_compared_where_a_person_asks_for_it(tmp_path: Path) -> None:
     copied("torch/zip_shared_storage", tmp_path)
-    wish = Decoding(Intent("inspect", "command line"), checksums=True)
 
     def looked_at() -> Descriptor:
+        wish = Decoding(Intent("inspect", "command line"), checksums=True)  # an intent is good for one run
         return inspect(tmp_path, digest="none", decoding=wish).descriptor
 
     descriptor = looked_at()
