@@ -47,7 +47,7 @@ def plain(file: str, begin: int, length: int, *, crc: int | None = None, big: bo
     return Record(file, begin, length, length, "plain", crc, big)
 
 
-def deflated(data: bytes) -> bytes:
+def deflated(data: bytes | bytearray) -> bytes:
     made = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     return made.compress(data) + made.flush()
 

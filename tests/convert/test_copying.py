@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from shardscope.engine.convert import work
+from shardscope.engine.convert.copying import copy_file
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from tests.convert import material
@@ -290,7 +291,7 @@ def test_a_part_in_another_order_is_written_as_its_layout_says(tmp_path: Path) -
     item = work.Written(tensor, "F32", 0, layout)
     assert item.size == 80
     with material.opened(tmp_path) as opener, material.output(tmp_path / "out", 80) as file:
-        material.copy_file([item], file, b"", opener=opener, budget_bytes=1 << 20)
+        copy_file([item], file, b"", opener=opener, budget_bytes=1 << 20)
 
     assert (tmp_path / "out").read_bytes() == full[[6, 7, 4, 5]].tobytes()
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from shardscope.engine.convert import work
+from shardscope.engine.convert.copying import copy_file
 from shardscope.engine.convert.decompress import Decoded
 from shardscope.engine.geometry.compose import whole
 from shardscope.engine.model.blocker import Fault
@@ -115,7 +116,12 @@ def test_many_tensors_in_one_coded_record_are_decoded_once(
     rows = [single(f"t{n}", "F32", (20, 1000), record, 4 * 1000 * 20 * (9 - n)) for n in range(10)]
     starts: list[int] = []
     fresh = Decoded._fresh
-    monkeypatch.setattr(Decoded, "_fresh", lambda self: starts.append(1) or fresh(self))
+
+    def counted(decoded: Decoded) -> Any:
+        starts.append(1)
+        return fresh(decoded)
+
+    monkeypatch.setattr(Decoded, "_fresh", counted)
 
     convert(tmp_path, tmp_path / "out", [(row, "BF16") for row in rows], workers=3, budget_bytes=1 << 20)
 
@@ -159,9 +165,7 @@ def test_a_source_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
     with material.opened(tmp_path) as opener:
         (tmp_path / "tp1").write_bytes(b"\0" * (tmp_path / "tp1").stat().st_size)
         with material.output(tmp_path / "out", full.nbytes) as file, pytest.raises(Fault) as caught:
-            material.copy_file(
-                [work.Written(tensor, "F32", 0)], file, b"", opener=opener, budget_bytes=1 << 20
-            )
+            copy_file([work.Written(tensor, "F32", 0)], file, b"", opener=opener, budget_bytes=1 << 20)
     assert caught.value.finding.code == "source.changed"
 
 
@@ -208,7 +212,7 @@ def written_into(folder: Path, tensor: LogicalTensor, size: int) -> str:
         material.output(folder / "out", size) as file,
         pytest.raises(Fault) as caught,
     ):
-        material.copy_file([work.Written(tensor, "F32", 0)], file, b"", opener=opener, budget_bytes=1 << 20)
+        copy_file([work.Written(tensor, "F32", 0)], file, b"", opener=opener, budget_bytes=1 << 20)
     return caught.value.finding.code
 
 

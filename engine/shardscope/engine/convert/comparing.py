@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.segments import cuts
 from shardscope.engine.convert.tiles import Maker, prepared
 from shardscope.engine.convert.work import Written, memory
@@ -27,19 +28,20 @@ def compare(
     opener: Opener,
     budget_bytes: int,
     dtype: str | None = None,
+    rows: bool = False,
     cancel: threading.Event | None = None,
 ) -> int | None:
     """Return the first element, counted row by row, in which two tensors of one shape differ; null where none does.
 
-    They are of one type, or both are compared as `dtype`. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
+    They are of one type, or both are compared as `dtype`. With `rows` the other one has only the first rows. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
     `Fault`: `convert.not_comparable`, and those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
     """
-    if one.shape != other.shape or (dtype is None and one.dtype != other.dtype):
+    if (one.shape != other.shape and not rows) or (dtype is None and one.dtype != other.dtype):
         raise Fault("convert.not_comparable", tensor=one.name, other=other.name)
     dtype = dtype or one.dtype
-    items = [Written(tensor, dtype, 0) for tensor in (one, other)]
+    items = [Written(one, dtype, 0, first_rows(one.shape, other.shape)), Written(other, dtype, 0)]
     plan = memory(items, budget_bytes // 2, 1, digest=False, checks=False)
-    first, second = (prepared(cuts(item.tensor), item.dtype) for item in items)
+    first, second = (prepared(cuts(item.tensor, item.layout), item.dtype) for item in items)
     with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:
         makers = Maker(here, plan.step), Maker(there, plan.step)
         tiles = [np.empty(plan.step, np.uint8) for _ in makers]
