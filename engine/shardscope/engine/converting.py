@@ -23,7 +23,7 @@ from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.host import probe as probe_host
 from shardscope.engine.inspection import Inspection, inspect
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Blocker, Blocks, Fault
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import RenamesDocument
@@ -40,6 +40,7 @@ from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.source import Entry, Inventory
 from shardscope.engine.model.state import Presence
 from shardscope.engine.model.text import counted
+from shardscope.engine.naming import CONFIG_FOLDERS, named, true_rows
 from shardscope.engine.version import __version__
 
 TOOL: Final = f"shardscope {__version__}"
@@ -48,8 +49,6 @@ CARRIED_ROLES: Final = frozenset({"config", "tokenizer"})
 CARRIED_DOCUMENTS: Final = frozenset({"LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "USE_POLICY.md"})
 CARRIED_BYTES: Final = 256 << 20
 """Of one carried file: a vocabulary is large, weights are larger."""
-CARRIED_FOLDERS: Final = (b"", b"huggingface", b"hf_weights", b"context")
-"""Where configuration stands, relative to the checkpoint."""
 
 
 class Prepared(Struct, frozen=True):
@@ -95,20 +94,39 @@ def prepare(
     if not catalogue.tensors and opaque and decoding is None:
         raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
     source = source_of(found, decoded=decoding is not None)
+    catalogue, decisions = named(catalogue, found, options)
     if plan is not None:
         return Prepared(found, catalogue, fitted(plan, source, catalogue))
-    made = make_plan(
-        tool=TOOL,
-        source=source,
-        catalogue=catalogue,
-        options=options,
-        carried=carried_files(found.inventory) if options.carry and config is None else (),
-        absent=absent_state(found),
-        blockers=found.descriptor.blockers,
-        size_of=bytes_of,
-        buffers=lambda chosen: _buffers(chosen, options),
-    )
+    try:
+        made = make_plan(
+            tool=TOOL,
+            source=source,
+            catalogue=catalogue,
+            options=options,
+            carried=carried_files(found.inventory) if options.carry and config is None else (),
+            absent=absent_state(found),
+            decisions=decisions,
+            blockers=found.descriptor.blockers,
+            size_of=bytes_of,
+            buffers=lambda chosen: _buffers(chosen, options),
+            rows=true_rows(path, found, catalogue, options, hf_cache=hf_cache),
+        )
+    except Fault as fault:
+        raise explained(fault, found.descriptor.blockers) from None
     return Prepared(found, catalogue, made)
+
+
+def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
+    """Return what stood in the way before a plan could not be made, where inspection found it; otherwise the fault itself.
+
+    Ranks whose tensors cannot be put together have the same names: that is what has to be told.
+    """
+    if fault.finding.code != "convert.name_repeated":
+        return fault
+    for item in blockers:
+        if Blocks.CONVERT in item.blocks and not item.code.startswith("trust."):
+            return Fault(item.code, **item.params)
+    return fault
 
 
 def _buffers(chosen: Sequence[Chosen], options: PlanOptions) -> int:
@@ -155,7 +173,7 @@ def identity_of(inventory: Inventory) -> str:
 def carried_files(inventory: Inventory) -> tuple[CarriedFile, ...]:
     """Return configuration, tokenizer and licences that stand beside the weights; the first of a name counts."""
     found: dict[str, CarriedFile] = {}
-    for folder in CARRIED_FOLDERS:
+    for folder in CONFIG_FOLDERS:
         for entry in inventory.by_folder.get(folder, ()):
             if carries(entry) and entry.name not in found:
                 found[entry.name] = CarriedFile(entry.name, entry.text, entry.size)

@@ -23,6 +23,7 @@ from shardscope.engine.model.descriptor import Descriptor, Digest, PlaneState
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.exits import ExitCode, most_specific
 from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.source import Entry, Inventory
 from shardscope.engine.model.tensors import TensorTable
@@ -49,6 +50,7 @@ class Inspection:
         inventory: Inventory,
         read_whole: frozenset[bytes],
         catalogue: "Catalogue | None" = None,
+        model: ModelFacts | None = None,
     ) -> None:
         self.path = path
         """As it was given."""
@@ -60,6 +62,8 @@ class Inspection:
         """Files of which every byte was read."""
         self.catalogue = catalogue
         """Every tensor with its fragments and its map; null unless decoding or the catalogue was asked for."""
+        self.model = model
+        """What the checkpoint declares of its model, for mapping tables; null where no family knows it."""
 
     def exit_code(self, fail_on: Severity | None = None) -> ExitCode:
         """Return how a process that made this inspection ends."""
@@ -139,7 +143,9 @@ def inspect(
         capabilities=capabilities,
         decoded=None if decoded is None else decoded.plane,
     )
-    return Inspection(path, hf_cache, descriptor, tensors, inventory, frozenset(probe.read_whole), catalogue)
+    model = next((found.model for _, found in facts if found.model is not None), None)
+    read_whole = frozenset(probe.read_whole)
+    return Inspection(path, hf_cache, descriptor, tensors, inventory, read_whole, catalogue, model)
 
 
 def with_digests(
@@ -187,6 +193,7 @@ def with_digests(
         inventory,
         inspection.read_whole,
         inspection.catalogue,
+        inspection.model,
     )
 
 

@@ -11,23 +11,23 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.convert import header, probing
+from shardscope.engine.convert import header
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
-from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied, copy_file
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.work import Written, records
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.check import check as check_map
-from shardscope.engine.geometry.compose import whole
 from shardscope.engine.geometry.document import written
 from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
+from shardscope.engine.model.catalogue import LogicalTensor, Record
 from shardscope.engine.model.descriptor import to_json
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import (
@@ -47,9 +47,9 @@ from shardscope.engine.model.schemas import MANIFEST, RUN
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted
-from shardscope.engine.parse import safetensors
 from shardscope.engine.source.read import OpenFile, adopted
 from shardscope.engine.source.source import Source
+from shardscope.engine.verifying import verify_staged
 
 CARRY_TILE: Final = 1 << 20
 
@@ -278,7 +278,7 @@ class _Work:
     def _items(self, file: PlannedFile) -> list[Written]:
         built = header.build(file.tensors)
         return [
-            Written(self._of(item), item.dtype, offset)
+            Written(self._of(item), item.dtype, offset, first_rows(self._of(item).shape, item.shape))
             for item, offset in zip(file.tensors, built.offsets, strict=True)
         ]
 
@@ -309,82 +309,16 @@ class _Work:
 
     def verify(self) -> None:
         """Read what was staged as a stranger would, and hold it against plan and source. Raises `Fault` `verify.*`."""
-        for file in self.plan.files:
-            self._verify_structure(file)
-        self._held(
-            "headers", f"{counted(len(self.plan.files), 'file')} read back by the format's own library"
+        self.validation += verify_staged(
+            self.plan,
+            self._tensors,
+            self._lowered,
+            staged=self._staged,
+            folder=self._staging.staged_path(),
+            opener=self._open,
+            cancel=self._cancel,
+            progress=self._progress,
         )
-        if self.plan.options.verify == "headers":
-            self.validation.append(Validation("values", "not asked", "--verify headers"))
-            return
-        probed = sum(self._verify_elements(file) for file in self.plan.files)
-        says = f"{counted(probed, 'element')} read again one by one, by another way"
-        if self.plan.options.verify == "full":
-            self._verify_all()
-            says = f"every byte of {counted(len(self._planned), 'tensor')} compared with the source; {says}"
-        self._held("values", says)
-
-    def _verify_structure(self, file: PlannedFile) -> None:
-        """Let the safetensors library open a staged file, and compare what it sees with the plan."""
-        import safetensors as library
-
-        place = os.path.join(self._staging.staged_path(), file.name)
-        try:
-            with library.safe_open(place, framework="np") as opened:
-                names = set(opened.keys())
-                for item in file.tensors:
-                    part = opened.get_slice(item.name) if item.name in names else None
-                    if part is None or (part.get_dtype(), tuple(part.get_shape())) != (
-                        item.dtype,
-                        item.shape,
-                    ):
-                        raise Fault("verify.structure", file=file.name, tensor=item.name)
-        except library.SafetensorError as error:
-            raise Fault("verify.unreadable", file=file.name, reason=str(error)) from None
-        if len(names) != len(file.tensors):
-            raise Fault(
-                "verify.structure", file=file.name, tensor=min(names - {t.name for t in file.tensors})
-            )
-
-    def _verify_elements(self, file: PlannedFile) -> int:
-        count = 0
-        with self._staged(file.name) as output, Contents(self._open) as contents:
-            parsed = safetensors.read_header(output, Limits())
-            begins = dict(zip(parsed.names, parsed.begins, strict=True))
-            for item in file.tensors:
-                check(self._cancel)
-                self._say("verify", count, len(file.tensors), item.name)
-                width = DTYPES[item.dtype].bits // 8
-                tensor, lowered = self._of(item), self._lowered[item.source]
-                for probe in probing.probes(tensor, lowered, item.dtype, contents):
-                    found = output.pread(begins[item.name] + probe.element * width, width)
-                    if not probing.same(found, probe.data, item.dtype):
-                        raise Fault("verify.value", file=file.name, tensor=item.name, element=probe.element)
-                    count += 1
-        return count
-
-    def _verify_all(self) -> None:
-        """Compare every byte that was written with the source once more."""
-        for file in self.plan.files:
-            with self._staged(file.name) as output:
-                parsed = safetensors.read_header(output, Limits())
-            begins = dict(zip(parsed.names, parsed.begins, strict=True))
-            for item in file.tensors:
-                check(self._cancel)
-                made = made_tensor(item, STAGED + file.name, begins[item.name])
-                at = compare(
-                    self._of(item),
-                    made,
-                    dtype=item.dtype,
-                    opener=self._either,
-                    budget_bytes=self.plan.options.memory_bytes,
-                    cancel=self._cancel,
-                )
-                if at is not None:
-                    raise Fault("verify.value", file=file.name, tensor=item.name, element=at)
-
-    def _either(self, name: str) -> OpenFile:
-        return self._staged(name.removeprefix(STAGED)) if name.startswith(STAGED) else self._open(name)
 
     def _staged(self, name: str) -> OpenFile:
         return adopted(self._staging.open_staged(name), name.encode())
@@ -415,10 +349,6 @@ class _Work:
             self._progress(Progress(stage, done, total, "tensors", subject))
 
 
-STAGED: Final = "\0staged/"
-"""Before names of staged files, where those of the source stand too."""
-
-
 def opener_of(source: Source, inventory: Inventory) -> Opener:
     """Return what opens files of the source by their shown names. Two files that are shown alike are opened by neither."""
     entries: dict[str, Entry | None] = {}
@@ -432,12 +362,6 @@ def opener_of(source: Source, inventory: Inventory) -> Opener:
         return source.open(entry)
 
     return open_
-
-
-def made_tensor(item: PlannedTensor, file: str, begin: int) -> LogicalTensor:
-    """Return a tensor of an output file as one of a catalogue."""
-    fragment = Fragment(0, item.shape, Record(file, begin, item.bytes, item.bytes), 0)
-    return LogicalTensor(item.name, item.dtype, item.shape, whole(item.shape), None, (fragment,))
 
 
 def map_digest(lowered: Lowered) -> str:

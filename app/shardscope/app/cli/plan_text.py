@@ -35,6 +35,12 @@ def lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     yield from _left_out(plan.left_out)
     if plan.admission is not None:
         yield from admission_lines(plan.admission)
+    if plan.notes:
+        yield ""
+        yield "Before it loads"
+        for item in plan.notes:
+            yield f"  {item.code}"
+            yield f"      {item.message}"
     errors = [item for item in plan.blockers if item.severity is Severity.ERROR]
     if errors:
         yield ""

@@ -9,7 +9,7 @@ from shardscope.engine.convert.names import checked_parts
 from shardscope.engine.convert.planning import output_bytes
 from shardscope.engine.convert.selection import CASTABLE
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor, Shape
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.plan import Plan, PlanEstimates, PlannedFile, PlannedTensor, PlanSource
 from shardscope.engine.model.resources import Estimate
@@ -50,12 +50,19 @@ def _check(item: PlannedTensor, tensor: LogicalTensor | None, names: set[str]) -
         raise refuse("the source has no such tensor")
     if tensor.unwritable is not None:
         raise refuse(tensor.unwritable)
-    if item.shape != tensor.shape or item.stored_dtype != tensor.dtype:
+    if not _fits(item.shape, tensor.shape) or item.stored_dtype != tensor.dtype:
         raise refuse("shape or stored type is another")
     if item.dtype != tensor.dtype and (item.dtype not in CASTABLE or tensor.dtype not in CASTABLE):
         raise refuse(f"{tensor.dtype} is not cast to {item.dtype[:16]!r}")
     if item.bytes != -(-prod(item.shape) * DTYPES[item.dtype].bits // 8):
         raise refuse("its bytes are not those of shape and type")
+
+
+def _fits(shape: Shape, whole: Shape) -> bool:
+    """Tell whether a shape is that of a tensor, or of its first rows."""
+    if shape == whole:
+        return True
+    return len(shape) == len(whole) > 0 and shape[1:] == whole[1:] and 0 < shape[0] < whole[0]
 
 
 def _estimates(plan: Plan, files: list[PlannedFile]) -> PlanEstimates:

@@ -1,16 +1,17 @@
 """From a catalogue and a person's options to a plan: every file, every decision, every figure, before a byte is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from shardscope.engine.convert import header
-from shardscope.engine.convert.selection import Chosen, Selection, select
+from shardscope.engine.convert.selection import NOTHING, Chosen, Rows, Selection, matcher, select
 from shardscope.engine.convert.sharding import planned_bytes, shard
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Finding, Severity, blocker
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.plan import (
     CarriedFile,
+    Decision,
     LeftOut,
     Plan,
     PlanEstimates,
@@ -37,17 +38,19 @@ def plan(
     options: PlanOptions,
     carried: Sequence[CarriedFile],
     absent: Sequence[LeftOut],
+    decisions: Sequence[Decision],
     blockers: Sequence[Blocker],
     size_of: Callable[[LogicalTensor], int | None],
     buffers: Callable[[Sequence[Chosen]], int],
+    rows: Mapping[str, Rows] = NOTHING,
 ) -> Plan:
     """Return the plan. What stands in the way is among its blockers.
 
-    `absent` is state that is not in the catalogue at all; `blockers` are those of the inspection. `buffers` gives the bytes of the
-    copies' own tiles. Raises `Fault`: those of `select`.
+    `absent` is state that is not in the catalogue at all, `decisions` are those that were made before; `blockers` are those of the inspection. `buffers` gives the bytes of the
+    copies' own tiles; `rows` is as of `select`. Raises `Fault`: those of `select`.
     """
-    selection = select(catalogue, options, size_of)
-    found = [item for item in blockers if stops(item, catalogue, selection)]
+    selection = select(catalogue, options, size_of, rows)
+    found = [item for item in blockers if stops(item, catalogue, selection, options)]
     for item in selection.chosen:
         reason = item.tensor.unwritable
         if reason is not None:
@@ -65,10 +68,13 @@ def plan(
         files=files,
         aliases=selection.aliases,
         carried=tuple(carried),
-        decisions=selection.decisions,
+        decisions=(*decisions, *selection.decisions),
         left_out=(*selection.left_out, *absent),
         estimates=estimates(source, sound, files, carried, buffers),
         blockers=tuple(found),
+        notes=tuple(
+            item for item in blockers if Blocks.LOAD in item.blocks and item.severity is not Severity.ERROR
+        ),
     )
 
 
@@ -77,17 +83,24 @@ def files_of(chosen: Sequence[Chosen], options: PlanOptions) -> tuple[PlannedFil
     return shard(chosen, options.max_shard_bytes, header.length, header.MOST_BYTES) if chosen else ()
 
 
-def stops(item: Blocker, catalogue: Catalogue, selection: Selection) -> bool:
+def stops(item: Blocker, catalogue: Catalogue, selection: Selection, options: PlanOptions) -> bool:
     """Tell whether a finding of the inspection stands in the way of this plan.
 
-    One about a tensor that the plan leaves out does not. One about a tensor that could not be listed at all does, whatever
-    the plan writes: it would be missing without a word.
+    One about a tensor that the plan leaves out does not. One about a tensor that could not be listed at all does, unless a
+    person excludes its name: it would be missing without a word.
     """
     if item.severity is not Severity.ERROR or Blocks.CONVERT not in item.blocks:
         return False
     tensor = item.params.get("tensor")
-    written = {chosen.tensor.name for chosen in selection.chosen}
-    return tensor in written or all(tensor != other.name for other in catalogue.tensors)
+    if (
+        not isinstance(tensor, str) or item.params.get("count", 1) != 1
+    ):  # of several, one is named as an example
+        return True
+    if any(tensor == chosen.tensor.name for chosen in selection.chosen):
+        return True
+    excludes = matcher(options.exclude)
+    listed = any(tensor == other.name for other in catalogue.tensors)
+    return not listed and (excludes is None or not excludes(tensor))
 
 
 def estimates(

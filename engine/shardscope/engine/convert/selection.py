@@ -1,15 +1,16 @@
 """Which tensors of a catalogue are written, under which names and types, and what is left out: every choice with its reason."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
 from shardscope.engine.convert.renaming import Renaming, common_prefix, wrappers_in
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor, Shape
 from shardscope.engine.model.plan import Alias, Decision, LeftOut, PlanOptions
 from shardscope.engine.model.text import counted, display_name
 
@@ -18,6 +19,7 @@ CASTABLE: Final = ("F16", "BF16", "F32", "F64")
 EXTRA_STATE: Final = "_extra_state"
 """The last part of names of Transformer Engine's runtime state: no weights."""
 _EXAMPLES: Final = 3
+NOTHING: Final[Mapping[str, "Rows"]] = MappingProxyType({})
 
 
 class Chosen(Struct, frozen=True):
@@ -27,6 +29,16 @@ class Chosen(Struct, frozen=True):
     tensor: LogicalTensor
     dtype: str
     """Of the output."""
+    shape: Shape
+    """Of the output: the tensor's, or fewer rows."""
+
+
+class Rows(Struct, frozen=True):
+    """How many rows of a vocabulary are true ones, and who says so."""
+
+    count: int
+    evidence: str
+    """One clause."""
 
 
 class Selection(Struct, frozen=True):
@@ -39,9 +51,12 @@ class Selection(Struct, frozen=True):
 
 
 def select(
-    catalogue: Catalogue, options: PlanOptions, size_of: Callable[[LogicalTensor], int | None]
+    catalogue: Catalogue,
+    options: PlanOptions,
+    size_of: Callable[[LogicalTensor], int | None],
+    rows: Mapping[str, Rows] = NOTHING,
 ) -> Selection:
-    """Return the tensors of the output.
+    """Return the tensors of the output; `rows` names those with a vocabulary on dimension 0, and its true height.
 
     Raises `Fault`: `convert.rename_rule`, `convert.rename_collision`, `convert.name_repeated`.
     """
@@ -55,7 +70,10 @@ def select(
     kept, aliases = _tied(wanted, options, decisions)
     renaming = Renaming(options.renames)
     named = _renamed(kept, renaming, options, decisions)
-    chosen = tuple(Chosen(name, tensor, _dtype(tensor, options)) for name, tensor in named)
+    chosen = tuple(
+        Chosen(name, tensor, _dtype(tensor, options), _shape(tensor, rows)) for name, tensor in named
+    )
+    _say_trims(chosen, rows, decisions)
     _say_casts(chosen, options, decisions)
     _say_roles(kept, decisions)
     shown = tuple(Alias(renaming(alias.name), renaming(alias.tensor)) for alias in aliases)
@@ -115,7 +133,7 @@ def _filtered(
     left: list[LeftOut],
     size_of: Callable[[LogicalTensor], int | None],
 ) -> list[LogicalTensor]:
-    include, exclude = _matcher(options.include), _matcher(options.exclude)
+    include, exclude = matcher(options.include), matcher(options.exclude)
     kept = [
         tensor
         for tensor in wanted
@@ -128,7 +146,8 @@ def _filtered(
     return kept
 
 
-def _matcher(patterns: Sequence[str]) -> Callable[[str], object] | None:
+def matcher(patterns: Sequence[str]) -> Callable[[str], object] | None:
+    """Return what tells whether a name fits any of the globs; null where there are none."""
     return re.compile("|".join(map(translate, patterns))).match if patterns else None
 
 
@@ -204,6 +223,24 @@ def _renamed(
 
 def _dtype(tensor: LogicalTensor, options: PlanOptions) -> str:
     return options.dtype if options.dtype != "keep" and tensor.dtype in CASTABLE else tensor.dtype
+
+
+def _shape(tensor: LogicalTensor, rows: Mapping[str, Rows]) -> Shape:
+    """Return the shape without the padding of a vocabulary."""
+    true = rows.get(tensor.name)
+    if true is None or not tensor.shape or true.count >= tensor.shape[0]:
+        return tensor.shape
+    return (true.count, *tensor.shape[1:])
+
+
+def _say_trims(chosen: Sequence[Chosen], rows: Mapping[str, Rows], decisions: list[Decision]) -> None:
+    trimmed = [item.tensor for item in chosen if item.shape != item.tensor.shape]
+    if trimmed:
+        first = trimmed[0]
+        choice = f"{rows[first.name].count:,} of {first.shape[0]:,} rows"
+        decisions.append(
+            _decision("vocabulary", choice, rows[first.name].evidence, "--vocab-size N", trimmed)
+        )
 
 
 def _say_casts(chosen: Sequence[Chosen], options: PlanOptions, decisions: list[Decision]) -> None:

@@ -14,7 +14,7 @@ INDEX: Final = f"{STEM}.safetensors.index.json"
 
 def planned_bytes(item: Chosen) -> int:
     """Return the bytes of a tensor in the output."""
-    return -(-prod(item.tensor.shape) * DTYPES[item.dtype].bits // 8)
+    return -(-prod(item.shape) * DTYPES[item.dtype].bits // 8)
 
 
 def shard(
@@ -54,7 +54,7 @@ def _planned(item: Chosen) -> PlannedTensor:
         name=item.name,
         source=item.tensor.name,
         dtype=item.dtype,
-        shape=item.tensor.shape,
+        shape=item.shape,
         bytes=planned_bytes(item),
         stored_dtype=item.tensor.dtype,
     )

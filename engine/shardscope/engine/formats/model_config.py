@@ -24,7 +24,7 @@ _KNOWN: Final = re.compile(
     r"|model_index|trainer_state|params|preprocessor_config|processor_config|fsdp_config|metadata)\.json"
 )
 
-_EMBEDDINGS: Final = (
+EMBEDDINGS: Final = (
     "model.embed_tokens.weight",
     "embed_tokens.weight",
     "transformer.wte.weight",
@@ -128,7 +128,7 @@ def embedding_shapes(probe: Probe, folder: Folder) -> dict[str, tuple[tuple[int,
     if facts.vocab_size is None or facts.hidden_size is None or facts.text_model is not None:
         return {}
     shape = (facts.vocab_size, facts.hidden_size)
-    return dict.fromkeys(_EMBEDDINGS, (shape, entry.text))
+    return dict.fromkeys(EMBEDDINGS, (shape, entry.text))
 
 
 def describe_adapter(probe: Probe, entry: Entry) -> ConfigReading:

@@ -180,5 +180,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     estimates: PlanEstimates
     blockers: tuple[Blocker, ...]
     """Of severity error and blocking conversion: nothing starts."""
+    notes: tuple[Blocker, ...] = ()
+    """What stands in the way of loading the output, and does not stop the conversion."""
     admission: Admission | None = None
     """As it was when the plan was printed; asked again before anything starts."""

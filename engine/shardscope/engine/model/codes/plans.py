@@ -54,6 +54,27 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.USAGE,
     ),
     _refusal(
+        "convert.mapping_unknown",
+        "There is no mapping {name:text}; there are {known:word}.",
+        "Give one of those, or the path of a table of your own (see docs/mapping-tables.md).",
+        "A mapping table says what the tensors of a producer are to a model, as data.",
+        ExitCode.USAGE,
+    ),
+    _refusal(
+        "convert.mapping_component",
+        "A mapping names weights; --component {component:word} has others.",
+        "Leave --component away, or convert without a mapping.",
+        "Tables say what weights are made of. Optimizer states of fused tensors are not taken apart.",
+        ExitCode.USAGE,
+    ),
+    _refusal(
+        "convert.vocabulary",
+        "The vocabulary cannot have {asked:count row}: the tensors that hold one have {held:count}.",
+        "Give the size that config.json or the tokenizer of the model declares.",
+        "Writers pad vocabularies so that they divide among ranks. Rows are left out on evidence, and never made up.",
+        ExitCode.USAGE,
+    ),
+    _refusal(
         "convert.unsound",
         "The tensor {tensor:name} does not pass its checks ({check:word}): {reason:text}",
         "Nothing is written. See what inspection says about its files.",
