@@ -39,18 +39,15 @@ class Skeleton(Struct, frozen=True):
     """Bytes of elements."""
     length: int
     """Bytes of the archive."""
+    tail_begin: int
+    """Where the elements end."""
     layout: Layout
     """Cuts what follows the elements into stretches that are fixed and, between them, stretches that may differ."""
     fixed: tuple[bytes, ...]
-    checksums: tuple[int, ...]
-    """Which of those that may differ repeat the checksum of the elements."""
-    others: tuple[int, ...]
-    """Which of them repeat the checksum of the identity."""
-
-    @property
-    def tail_begin(self) -> int:
-        """Where the elements end."""
-        return len(self.head) + self.elements
+    equal: tuple[tuple[int, int], ...]
+    """Which of those that may differ have to be equal: both checksums of the elements, both of the identity."""
+    crc: int
+    """Which of them is the checksum of the elements."""
 
     def checksum(self, tail: bytes) -> int | None:
         """Return the CRC-32 of the elements of an archive of this skeleton by what follows them; null where it is another."""
@@ -59,13 +56,11 @@ class Skeleton(Struct, frozen=True):
         parts = self.layout.unpack(tail)
         if parts[::2] != self.fixed:
             return None
-        open_parts = parts[1::2]
-        crc = open_parts[self.checksums[0]]
-        if any(open_parts[number] != crc for number in self.checksums):
-            return None
-        if self.others and any(open_parts[number] != open_parts[self.others[0]] for number in self.others):
-            return None
-        return int.from_bytes(crc, "little")
+        differing = parts[1::2]
+        for one, other in self.equal:
+            if differing[one] != differing[other]:
+                return None
+        return int.from_bytes(differing[self.crc], "little")
 
 
 class _Open(Struct):
@@ -102,14 +97,18 @@ def skeleton(reader: Reader, directory: ZipDirectory, elements: ZipEntry, limits
         at = spot.begin + spot.length
     form += f"{reader.size - at}s"
     fixed.append(tail[at - end :])
+    first = {spot.group: number for number, spot in reversed(list(enumerate(spots)))}
     return Skeleton(
         head=reader.pread(0, begin),
         elements=elements.size,
         length=reader.size,
+        tail_begin=end,
         layout=Layout(form),
         fixed=tuple(fixed),
-        checksums=tuple(number for number, spot in enumerate(spots) if spot.group == 0),
-        others=tuple(number for number, spot in enumerate(spots) if spot.group == 1),
+        equal=tuple(
+            (number, first[spot.group]) for number, spot in enumerate(spots) if first[spot.group] != number
+        ),
+        crc=first[0],
     )
 
 

@@ -25,8 +25,6 @@ from shardscope.engine.parse.sniff import sniff
 from shardscope.engine.parse.torch_skeleton import Skeleton, skeleton
 from shardscope.engine.parse.torch_storages import bits_of
 
-_AHEAD: Final = 4 << 10
-"""Bytes read at once: what follows the elements of one item, and the head of the next."""
 _MOST_SKELETONS: Final = 1 << 14
 _HEAD: Final = 4 << 10
 _ZIP: Final = b"PK\x03\x04"
@@ -63,12 +61,56 @@ class _Content(Struct, frozen=True, gc=False):
     crc_recorded: bool
     big_endian: bool
 
+    def fragment(self, item: Wanted, file: str, crc: int | None) -> Fragment:
+        """Return the fragment of an item with this content and this checksum."""
+        record = Record(
+            file,
+            item.place.begin + self.begin,
+            self.length,
+            self.size,
+            "deflate" if self.deflated else "plain",
+            crc if self.crc_recorded else None,
+            self.big_endian,
+        )
+        return Fragment(item.label, item.shape, record, self.offset, self.strides)
+
 
 class _Known(Struct, frozen=True):
     """An item that was read in full, for those that are alike."""
 
     skeleton: Skeleton
     content: _Content
+
+
+class _Alike:
+    """Items of one length that were read in full, by what stands before their elements."""
+
+    __slots__ = ("_by_head", "_longest")
+
+    def __init__(self) -> None:
+        self._by_head: dict[int, dict[bytes, _Known]] = {}
+        """By the length of the head."""
+        self._longest = 0
+
+    def add(self, known: _Known) -> None:
+        head = known.skeleton.head
+        self._longest = max(self._longest, len(head))
+        self._by_head.setdefault(len(head), {})[head] = known
+
+    def fragment(self, window: "_Window", item: Wanted, file: str) -> Fragment | None:
+        """Return the fragment of an item that is like one of them; null where it is like none, or not what is recorded."""
+        begin = item.place.begin
+        head = window.pread(begin, self._longest)
+        for length, by_head in self._by_head.items():
+            known = by_head.get(head[:length])
+            if known is None:
+                continue
+            form, content = known.skeleton, known.content
+            tail_begin = form.tail_begin
+            crc = form.checksum(window.pread(begin + tail_begin, form.length - tail_begin, self._longest))
+            if crc is not None and content.shape == item.shape and content.dtype == item.dtype:
+                return content.fragment(item, file, crc)
+        return None
 
 
 class _Header(Struct, frozen=True):
@@ -92,25 +134,27 @@ class Locator:
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._probe = decoder.probe
-        self._known: dict[int, dict[int, dict[bytes, _Known]]] = {}
-        """By the length of the item and the length of its head: by the head itself."""
+        self._known: dict[int, _Alike] = {}
+        """By the length of the item."""
         self._skeletons = 0
         self._frames = Frames(decoder)
-        self._located: dict[int, Fragment] = {}
+        self._located: list[Fragment | None] = []
         self._trouble: dict[str, _Trouble] = {}
         self._unknown: list[tuple[Wanted, str]] = []
         self._unopened: list[Wanted] = []
 
-    def locate(self, wanted: Sequence[Wanted]) -> dict[int, Fragment]:
-        """Return the fragments that were found, by their place in `wanted`. What is wrong with others is reported."""
-        self._located = {}
+    def locate(self, wanted: Sequence[Wanted]) -> list[Fragment | None]:
+        """Return a fragment for each that is wanted; null where it was not found, which is reported."""
+        self._located = [None] * len(wanted)
         by_file: dict[bytes, list[int]] = {}
         for number, item in enumerate(wanted):
             by_file.setdefault(item.place.entry.path, []).append(number)
+        begins = [item.place.begin for item in wanted]
         for done, numbers in enumerate(by_file.values()):
             entry = wanted[numbers[0]].place.entry
             self._probe.checkpoint("items", done, len(by_file), entry)
-            self._file(entry, wanted, sorted(numbers, key=lambda number: wanted[number].place.begin))
+            numbers.sort(key=begins.__getitem__)
+            self._file(entry, wanted, numbers)
         self._report_transforms()
         return self._located
 
@@ -119,26 +163,37 @@ class Locator:
         kept = self._within(entry, wanted, numbers)
 
         def read(reader: Reader) -> None:
-            window = _Window(reader)
-            headers: dict[int, _Header] = {}
-            before = 0
-            for number in kept:
-                item = wanted[number]
-                try:
-                    found = self._item(entry, window, item, headers, before)
-                except Fault as fault:
-                    if fault.finding.code.startswith("source."):
-                        raise
-                    self._note(item, fault.finding)
-                    continue
-                if item.place.begin not in headers:
-                    before = max(before, item.end)
-                if found is not None:
-                    self._located[number] = found
+            self._items(entry, _Window(reader), wanted, kept)
 
         if kept:
             self._probe.guarded(entry, read)
         self._report(entry)
+
+    def _items(
+        self, entry: Entry, window: "_Window", wanted: Sequence[Wanted], numbers: Sequence[int]
+    ) -> None:
+        """Find the items of one open file, in its order. This loop runs 100,000 times in a large save."""
+        headers: dict[int, _Header] = {}
+        before = 0
+        text = entry.text
+        for number in numbers:
+            item = wanted[number]
+            place = item.place
+            begin = place.begin
+            try:
+                alike = self._known.get(place.length) if begin >= before and not place.transforms else None
+                found = alike.fragment(window, item, text) if alike is not None else None
+                if found is None:
+                    found = self._item(entry, window, item, headers, before)
+            except Fault as fault:
+                if fault.finding.code.startswith("source."):
+                    raise
+                self._note(item, fault.finding)
+                continue
+            if begin not in headers:
+                before = max(before, begin + place.length)
+            if found is not None:
+                self._located[number] = found
 
     def _within(self, entry: Entry, wanted: Sequence[Wanted], numbers: Sequence[int]) -> list[int]:
         """Return the items that lie in the file; those without elements need no bytes."""
@@ -178,20 +233,7 @@ class Locator:
             raise Fault("dcp.items_overlap")
         if place.transforms:
             return self._transformed(entry, window, item)
-        return self._alike(entry, window, item, head) or self._whole(entry, window, item)
-
-    def _alike(self, entry: Entry, window: "_Window", item: Wanted, head: bytes) -> Fragment | None:
-        """Return the fragment of an item that is like one that was read before; null where it is like none."""
-        for length, by_head in self._known.get(item.place.length, {}).items():
-            known = by_head.get(head[:length])
-            if known is None:
-                continue
-            form = known.skeleton
-            tail = window.pread(item.place.begin + form.tail_begin, form.length - form.tail_begin)
-            crc = form.checksum(tail)
-            if crc is not None:
-                return self._fragment(entry, item, known.content, crc)
-        return None
+        return self._whole(entry, window, item)
 
     def _whole(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
         """Read an item in full, and remember it."""
@@ -212,24 +254,14 @@ class Locator:
         )
         if form is not None:
             self._skeletons += 1
-            by_length = self._known.setdefault(form.length, {})
-            by_length.setdefault(len(form.head), {})[form.head] = _Known(form, content)
+            self._known.setdefault(form.length, _Alike()).add(_Known(form, content))
 
     def _fragment(self, entry: Entry, item: Wanted, content: _Content, crc: int | None) -> Fragment | None:
         """Return where the elements of an item lie, where it is what the metadata says it is."""
         if content.dtype != item.dtype or content.shape != item.shape:
             self._note(item, _differs(content.dtype, content.shape, item))
             return None
-        record = Record(
-            entry.text,
-            item.place.begin + content.begin,
-            content.length,
-            content.size,
-            "deflate" if content.deflated else "plain",
-            crc if content.crc_recorded else None,
-            content.big_endian,
-        )
-        return Fragment(item.label, item.shape, record, content.offset, content.strides)
+        return content.fragment(item, entry.text, crc)
 
     def _transformed(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
         """Return a fragment inside a zstd frame: all of its decoded bytes are one record."""
@@ -348,7 +380,7 @@ def _differs(dtype: str, shape: Iterable[int], item: Wanted) -> Finding:
 
 
 class _Window:
-    """A file read a little ahead, for items that follow each other."""
+    """A file read a little ahead: what stands behind the elements of one item, and the head of the next."""
 
     __slots__ = ("_at", "_data", "reader")
 
@@ -357,10 +389,10 @@ class _Window:
         self._at = 0
         self._data = b""
 
-    def pread(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes at `offset`; fewer only at the end of the file."""
+    def pread(self, offset: int, length: int, ahead: int = 0) -> bytes:
+        """Return up to `length` bytes at `offset`, and keep `ahead` more; fewer only at the end of the file."""
         begin = offset - self._at
         if begin < 0 or begin + length > len(self._data):
-            self._at, self._data = offset, self.reader.pread(offset, max(length, _AHEAD))
+            self._at, self._data = offset, self.reader.pread(offset, length + ahead)
             begin = 0
         return self._data[begin : begin + length]

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final
 
+from msgspec import Struct
+
 from shardscope.engine.formats.decode.dcp_items import Locator, Wanted
 from shardscope.engine.formats.decode.dcp_metadata import Chunk, Saved, SavedTensor, Shape, in_words
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.fragments import LARGEST, Coverage, Work, cover
 from shardscope.engine.formats.fragments import Fragment as Box
 from shardscope.engine.geometry.constructors.dcp import chunk_list
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role
 from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
@@ -57,9 +60,28 @@ def component_of(key: str) -> Component:
     return "other" if first in _OTHER or key.endswith("._extra_state") else "model"
 
 
+class _Geometry(Struct, frozen=True):
+    """How chunks lie in a tensor: once for all tensors that are cut alike."""
+
+    sound: bool = True
+    """Chunks have the dimensions of the tensor, and no negative numbers."""
+    beyond: Shape | None = None
+    """How far the first chunk reaches that ends outside the tensor."""
+    coverage: Coverage = Coverage(0, None, 0, None)
+    map: TensorMap | None = None
+    mesh: DeviceMesh | None = None
+
+
+_Mapped = tuple[SavedTensor, TensorMap, DeviceMesh]
+
+
 def chunked_tensors(decoder: Decoder, saved: Saved) -> list[LogicalTensor]:
     """Return the tensors of a save with their maps and fragments. What is wrong with them is reported."""
-    return _Building(decoder, saved).tensors()
+    try:
+        return _Building(decoder, saved).tensors()
+    except Fault as fault:  # a bound on proving that chunks cover their tensors
+        decoder.probe.note(fault.finding, saved.metadata[0].entry)
+        return []
 
 
 class _Building:
@@ -67,58 +89,48 @@ class _Building:
         self._probe = decoder.probe
         self._decoder = decoder
         self._saved = saved
-        self._maps: dict[tuple[Shape, _Boxes], tuple[TensorMap, DeviceMesh]] = {}
-        self._coverages: dict[tuple[Shape, _Boxes], Coverage] = {}
+        self._work = Work(decoder.probe.limits.fragment_steps)
+        self._geometries: dict[tuple[Shape, _Boxes], _Geometry] = {}
 
     def tensors(self) -> list[LogicalTensor]:
         kept = self._sized()
         wanted: list[Wanted] = []
-        rows: list[tuple[SavedTensor, bool]] = []
-        for tensor in kept:
-            for number, chunk in enumerate(tensor.chunks):
-                for copy, item in enumerate((chunk, *tensor.copies.get(number, ()))):
-                    if item.place is not None:
-                        wanted.append(Wanted(tensor.name, number, tensor.dtype, item.sizes, item.place))
-                        rows.append((tensor, copy > 0))
-        located = Locator(self._decoder).locate(wanted)
-        held: dict[str, list[Fragment]] = {}
-        copies: dict[str, list[Fragment]] = {}
-        for place, (tensor, copy) in enumerate(rows):
-            if place in located:
-                (copies if copy else held).setdefault(tensor.name, []).append(located[place])
-        return [
-            self._tensor(tensor, held.get(tensor.name, []), copies.get(tensor.name, [])) for tensor in kept
-        ]
+        ends: list[tuple[int, int]] = []
+        """Of each tensor: how many of `wanted` there are when its chunks are in, and when further copies are."""
+        for tensor, _, _ in kept:
+            name, dtype = tensor.name, tensor.dtype
+            wanted += [
+                Wanted(name, number, dtype, chunk.sizes, chunk.place)
+                for number, chunk in enumerate(tensor.chunks)
+                if chunk.place is not None
+            ]
+            chunks_end = len(wanted)
+            wanted += [
+                Wanted(name, number, dtype, chunk.sizes, chunk.place)
+                for number, copies in tensor.copies.items()
+                for chunk in copies
+                if chunk.place is not None
+            ]
+            ends.append((chunks_end, len(wanted)))
+        found = Locator(self._decoder).locate(wanted)
+        begin = 0
+        tensors = []
+        for mapped, (middle, end) in zip(kept, ends, strict=True):
+            held = [item for item in found[begin:middle] if item is not None]
+            copies = [item for item in found[middle:end] if item is not None]
+            tensors.append(_tensor(mapped, held, copies))
+            begin = end
+        return tensors
 
-    def _tensor(
-        self, tensor: SavedTensor, held: Sequence[Fragment], copies: Sequence[Fragment]
-    ) -> LogicalTensor:
-        mapped, mesh = self._maps[_key(tensor)]
-        component = component_of(tensor.name)
-        held, copies = _promoted(held, copies)
-        return LogicalTensor(
-            name=tensor.name,
-            dtype=tensor.dtype,
-            shape=tensor.shape,
-            map=mapped,
-            mesh=mesh,
-            fragments=tuple(held),
-            component=component,
-            role=ROLES[component],
-            replicas=tuple(copies),
-            note=_note(tensor, held),
-        )
-
-    def _sized(self) -> list[SavedTensor]:
+    def _sized(self) -> list[_Mapped]:
         """Return the tensors whose chunks make sense, each with its map proven; report the others."""
-        kept: list[SavedTensor] = []
+        kept: list[_Mapped] = []
         unknown: list[SavedTensor] = []
         huge: list[SavedTensor] = []
         malformed: list[SavedTensor] = []
         beyond: list[SavedTensor] = []
         holes: list[SavedTensor] = []
         twice: list[SavedTensor] = []
-        work = Work(self._probe.limits.fragment_steps)
         for tensor in self._saved.tensors.values():
             bits = bits_of(tensor.dtype)
             if bits is None:
@@ -127,35 +139,30 @@ class _Building:
             if prod(tensor.shape) * bits > LARGEST:
                 huge.append(tensor)
                 continue
-            if not _well_formed(tensor):
-                malformed.append(tensor)
-                continue
-            if _reach(tensor) is not None:
-                beyond.append(tensor)
-                continue
             if not tensor.chunks and 0 in tensor.shape:  # nothing of it has to be anywhere
                 tensor.chunks.append(Chunk((0,) * len(tensor.shape), tensor.shape, None))
-            found = self._covered(tensor, work)
-            if tensor.chunks:
-                kept.append(tensor)
-            if found.missing:
+            found = self._geometry(tensor)
+            if not found.sound:
+                malformed.append(tensor)
+            elif found.beyond is not None:
+                beyond.append(tensor)
+            elif found.map is not None and found.mesh is not None:
+                kept.append((tensor, found.map, found.mesh))
+            if found.coverage.missing:
                 holes.append(tensor)
-            if found.overlap is not None:
+            if found.coverage.overlap is not None:
                 twice.append(tensor)
         self._report_shapes(huge, malformed, beyond, unknown)
         self._report_holes(holes)
         self._report_overlaps(twice)
         return kept
 
-    def _covered(self, tensor: SavedTensor, work: Work) -> Coverage:
-        """Return how chunks lie in a tensor: once for all that are cut alike."""
-        key = _key(tensor)
-        if key not in self._coverages:
-            shape, boxes = key
-            box = [Box(offsets, sizes, 0) for offsets, sizes in boxes]
-            self._coverages[key] = cover(box, shape, work)
-            self._maps[key] = chunk_list(shape, boxes or [((0,) * len(shape), shape)])
-        return self._coverages[key]
+    def _geometry(self, tensor: SavedTensor) -> _Geometry:
+        key = (tensor.shape, tuple([(chunk.offsets, chunk.sizes) for chunk in tensor.chunks]))
+        found = self._geometries.get(key)
+        if found is None:
+            self._geometries[key] = found = _proven(*key, self._work)
+        return found
 
     def _report_shapes(
         self,
@@ -169,14 +176,14 @@ class _Building:
         if malformed:
             self._report("dcp.chunk_malformed", malformed)
         if beyond:
-            reach = _reach(beyond[0]) or ()
+            reach = self._geometry(beyond[0]).beyond or ()
             self._report("dcp.chunk_range", beyond, reach=in_words(reach), shape=in_words(beyond[0].shape))
         if unknown:
             self._report("dcp.dtype_unknown", unknown, dtype=unknown[0].dtype)
 
     def _report_holes(self, holes: Sequence[SavedTensor]) -> None:
         if holes:
-            found = self._coverages[_key(holes[0])]
+            found = self._geometry(holes[0]).coverage
             self._report(
                 "dcp.hole",
                 holes,
@@ -187,7 +194,7 @@ class _Building:
 
     def _report_overlaps(self, twice: Sequence[SavedTensor]) -> None:
         if twice:
-            found = self._coverages[_key(twice[0])]
+            found = self._geometry(twice[0]).coverage
             files = [_file_of(twice[0].chunks[number]) for number in found.overlap or (0, 0)]
             self._report("dcp.overlap", twice, repeated=found.repeated, first=files[0], second=files[1])
 
@@ -195,27 +202,41 @@ class _Building:
         self._probe.report(code, tensors[0].source, count=len(tensors), tensor=tensors[0].name, **params)
 
 
-def _key(tensor: SavedTensor) -> tuple[Shape, _Boxes]:
-    return tensor.shape, tuple([(chunk.offsets, chunk.sizes) for chunk in tensor.chunks])
-
-
-def _well_formed(tensor: SavedTensor) -> bool:
-    axes = len(tensor.shape)
-    return min(tensor.shape, default=0) >= 0 and all(
-        len(chunk.offsets) == axes
-        and len(chunk.sizes) == axes
-        and min((*chunk.offsets, *chunk.sizes), default=0) >= 0
-        for chunk in tensor.chunks
+def _proven(shape: Shape, boxes: _Boxes, work: Work) -> _Geometry:
+    """Return how boxes lie in a tensor. Raises `Fault` `limit.fragment_steps`."""
+    axes = len(shape)
+    sound = min(shape, default=0) >= 0 and all(
+        len(offsets) == len(sizes) == axes and min((*offsets, *sizes), default=0) >= 0
+        for offsets, sizes in boxes
     )
+    if not sound:
+        return _Geometry(sound=False)
+    for offsets, sizes in boxes:
+        reach = tuple(map(int.__add__, offsets, sizes))
+        if any(end > size for end, size in zip(reach, shape, strict=True)):
+            return _Geometry(beyond=reach)
+    coverage = cover([Box(offsets, sizes, 0) for offsets, sizes in boxes], shape, work)
+    mapped, mesh = chunk_list(shape, boxes) if boxes else (None, None)
+    return _Geometry(coverage=coverage, map=mapped, mesh=mesh)
 
 
-def _reach(tensor: SavedTensor) -> Shape | None:
-    """Return how far the first chunk reaches that ends outside its tensor; null where none does."""
-    for chunk in tensor.chunks:
-        ends = tuple(map(int.__add__, chunk.offsets, chunk.sizes))
-        if any(end > size for end, size in zip(ends, tensor.shape, strict=True)):
-            return ends
-    return None
+def _tensor(described: _Mapped, held: Sequence[Fragment], copies: Sequence[Fragment]) -> LogicalTensor:
+    tensor, mapped, mesh = described
+    component = component_of(tensor.name)
+    if copies:
+        held, copies = _promoted(held, copies)
+    return LogicalTensor(
+        name=tensor.name,
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        map=mapped,
+        mesh=mesh,
+        fragments=tuple(held),
+        component=component,
+        role=ROLES[component],
+        replicas=tuple(copies),
+        note=_note(tensor, held),
+    )
 
 
 def _promoted(held: Sequence[Fragment], copies: Sequence[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
@@ -232,6 +253,8 @@ def _promoted(held: Sequence[Fragment], copies: Sequence[Fragment]) -> tuple[lis
 
 
 def _note(tensor: SavedTensor, held: Sequence[Fragment]) -> str | None:
+    if len(held) == len(tensor.chunks):
+        return None
     have = {fragment.label for fragment in held}
     lacking = sum(number not in have and 0 not in chunk.sizes for number, chunk in enumerate(tensor.chunks))
     return f"{counted(lacking, 'chunk')} not found in the data files" if lacking else None
