@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
+    from shardscope.engine.comparison import verify
     from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.geometry.check import check
@@ -68,6 +69,7 @@ __all__ = [
     "to_deepspeed",
     "translate_deepspeed",
     "validate",
+    "verify",
     "with_digests",
 ]
 
@@ -111,6 +113,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine.decoding import Decoding
 
             return Decoding
+        case "verify":
+            from shardscope.engine.comparison import verify
+
+            return verify
         case "Converted" | "materialize":
             from shardscope.engine import materializing
 

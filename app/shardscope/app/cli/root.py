@@ -18,6 +18,7 @@ COMMANDS = (
     "tensors",
     "plan",
     "convert",
+    "verify",
     "explain",
     "map",
     "matrix",
@@ -49,6 +50,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.plan import plan as command
             case "convert":
                 from shardscope.app.cli.convert import convert as command
+            case "verify":
+                from shardscope.app.cli.verify import verify as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":

@@ -137,6 +137,12 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.INTERNAL,
     ),
     _refusal(
+        "verify.nothing",
+        "There is no tensor to verify in the output.",
+        "Give the folder of an output: safetensors files that can be listed without decoding.",
+        "An output is verified by its own headers first.",
+    ),
+    _refusal(
         "plan.identity",
         "The plan is for another source, or the source has changed since: {problem:word}.",
         "Plan again.",
