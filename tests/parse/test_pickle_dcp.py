@@ -189,10 +189,16 @@ def test_transforms_are_listed_once() -> None:
         {"chunks": (1,)},
         {"chunks": [1]},
         {"chunks": [Called(Ref("os", "system"))]},
+        {
+            "chunks": [
+                instance("my.metadata", "ChunkStorageMetadata", {"offsets": size(0, 0), "sizes": size(4, 2)})
+            ]
+        },
         {"more": {"transform_descriptors": "zstd"}},
         {"more": {"transform_descriptors": ["a"] * 17}},
         {"more": {"transform_descriptors": [1]}},
         {"state": {"state_dict_metadata": None}},
+        {"state": {"state_dict_metadata": Called(Ref("my.collections", "OrderedDict"))}},
         {"state": {"state_dict_metadata": {"w": Called(Ref("os", "system"))}}},
         {"state": {"state_dict_metadata": {}, "storage_data": [1]}},
         {"state": {"state_dict_metadata": {}, "storage_data": {1: 2}}},

@@ -5,7 +5,7 @@ is not as torch writes it refuses the whole: half of the chunks would look like 
 """
 
 from struct import pack
-from typing import Final
+from typing import Final, NamedTuple
 
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.pickled import DcpChunks, Items, Number, Record
@@ -16,6 +16,28 @@ from shardscope.engine.parse.pickled.shapes import Odd, state_fields
 from shardscope.engine.parse.pickled.tensors import HIGHEST, MOST_DIMENSIONS, dtype
 
 OLD_MODULE: Final = "torch.distributed._shard.sharded_tensor.metadata"
+MODULES: Final = frozenset(
+    (
+        "torch.distributed.checkpoint.metadata",
+        "torch.distributed.checkpoint.filesystem",
+        "torch.distributed.checkpoint.planner",
+        OLD_MODULE,
+    )
+)
+"""Where the classes of a metadata are."""
+
+
+class Kind(NamedTuple):
+    """A class that there are many objects of, and the fields that are read."""
+
+    name: str
+    required: list[str]
+    more: tuple[str, ...] = ()
+
+
+CHUNK: Final = Kind("ChunkStorageMetadata", ["offsets", "sizes"])
+INDEX: Final = Kind("MetadataIndex", ["fqn", "offset", "index"])
+STORED: Final = Kind("_StorageInfo", ["relative_path", "offset", "length"], ("transform_descriptors",))
 MOST_TRANSFORMS: Final = 16
 PROPERTIES: Final = ("dtype", "layout", "requires_grad", "memory_format", "pin_memory")
 
@@ -32,7 +54,7 @@ def pairs(value: object, field: str) -> Dict | list[object]:
     if (
         type(value) is Call
         and type(value.callee) is Reference
-        and value.callee.name == "OrderedDict"
+        and (value.callee.module, value.callee.name) == ("collections", "OrderedDict")
         and not value.args
     ):
         return value.items or []
@@ -46,12 +68,27 @@ def called_name(value: object) -> str:
 
 def fields(value: object, kind: str, name: object) -> dict[str, object]:
     """Return the fields of an object of class `kind`."""
-    if type(value) is not Call or type(value.callee) is not Reference or value.callee.name != kind:
+    if type(value) is not Call or called_name(value) != kind or value.callee.module not in MODULES:  # type: ignore[union-attr]
         raise wrong(kind, name)
     try:
         return state_fields(value)
     except Odd:
         raise wrong(kind, name) from None
+
+
+def some(value: object, kind: Kind, name: object) -> list[object]:
+    """Return the fields of an object that `kind` names, in its order, and nothing for those that are missing.
+
+    Nearly all objects have just these in just this order: there are hundreds of thousands of them.
+    """
+    if type(value) is Call:
+        callee, states = value.callee, value.states
+        if type(callee) is Reference and states is not None and len(states) == 1 and type(states[0]) is Dict:
+            state = states[0]
+            if callee.name == kind.name and callee.module in MODULES and state[::2] == kind.required:
+                return state[1::2] + [None] * len(kind.more)
+    found = fields(value, kind.name, name)
+    return [found.get(field) for field in (*kind.required, *kind.more)]
 
 
 def place(value: object, field: str, name: object) -> tuple[int, ...]:
@@ -176,24 +213,22 @@ class Chunks:
 
     def stored(self, index: object, info: object) -> None:
         """Say of a chunk where it is stored."""
-        where = fields(index, "MetadataIndex", None)
-        name = where.get("fqn")
+        name, offsets, _ = some(index, INDEX, None)
         if type(name) is not str:
             raise wrong("fqn", None)
-        own = fields(info, "_StorageInfo", name)
-        path = own.get("relative_path")
+        path, begin, length, coding = some(info, STORED, name)
         if type(path) is not str:
             raise wrong("relative_path", name)
-        begin, length = count(own.get("offset"), "offset", name), count(own.get("length"), "length", name)
-        row = self.row(name, where.get("offset"))
+        first, size = count(begin, "offset", name), count(length, "length", name)
+        row = self.row(name, offsets)
         if row is None:
             self.strays[name] = None
             return
         self.file[row] = self.files.setdefault(path, len(self.files))
-        self.begin[row] = begin
-        self.length[row] = length
-        if own.get("transform_descriptors"):
-            self.transforms[row] = self.transform_list(own["transform_descriptors"], name)
+        self.begin[row] = first
+        self.length[row] = size
+        if coding:
+            self.transforms[row] = self.transform_list(coding, name)
 
     def row(self, name: str, offsets: object) -> int | None:
         """Return the row of a chunk by its name and offsets; null where there is none."""
@@ -235,11 +270,11 @@ class Chunks:
 
     def written(self, rank: int, item: object) -> None:
         """Note one item of a rank's plan."""
-        index = fields(fields(item, "WriteItem", None).get("index"), "MetadataIndex", None)
-        name = index.get("fqn")
+        index = fields(item, "WriteItem", None).get("index")
+        name, offsets, _ = some(index, INDEX, None)
         if type(name) is not str:
             raise wrong("fqn", None)
-        row = self.row(name, index.get("offset"))
+        row = self.row(name, offsets)
         if row is not None and self.writer[row] < 0:
             self.writer[row] = rank
 
