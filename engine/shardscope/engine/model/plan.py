@@ -19,7 +19,7 @@ Verification = Literal["full", "sample", "headers"]
 DigestKind = Literal["sha256", "none"]
 
 
-class RenameRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RenameRule(Struct, frozen=True, forbid_unknown_fields=True):
     """One rule of renaming: a whole name, a prefix, or a pattern in which `*` stands for part of a name between dots and `**`
     for anything; `{1}`, `{2}`, ... in `to` are what those stood for. Of several rules each sees what the one before it made.
     """
