@@ -670,3 +670,47 @@ def test_a_factor_is_taken_out_of_parameters_and_never_out_of_moments() -> None:
 def test_every_dtype_of_a_fragment_is_one_of_the_table() -> None:
     found = decode(DEEPSPEED / "zero3-w3-fp32" / "checkpoint")
     assert {tensor.dtype for tensor in found.tensors} <= set(DTYPES)
+
+
+def test_partitions_in_another_precision_are_listed_in_it_and_have_no_witness(tmp_path: Path) -> None:
+    root = one(tmp_path)
+    for rank in range(2):
+        partition(root, rank, [np.arange(10, dtype=np.float16)[: 10 - rank]])
+    found = decode(root)
+    assert found.named("a").dtype == "F16"
+    assert found.errors == set()
+    assert not [item for item in found.facts[0].evidence if str(item.kind) == "payload"]
+
+
+# R026
+def test_many_tensors_that_are_refused_alike_are_named_up_to_a_bound(tmp_path: Path) -> None:
+    names = [f"w{number}" for number in range(40)]
+    info = info_of({}, parameter_to_average_patterns=[r"w\d+"])
+    held = {name: np.ones(2, np.float32) for name in names}
+    root = write_zero(tmp_path / "run", {(0, tp): [Group(held)] for tp in range(2)}, dp=1, info=info)
+    found = decode(root)
+    items = [item for item in found.blockers if item.code == "universal.average"]
+    assert 0 < len(items) < len(names)
+    assert said(found, "deepspeed.refused_alike")["count"] == len(names) - len(items)
+
+
+def test_rows_of_padding_of_a_single_rank_are_cut_off_and_told(tmp_path: Path) -> None:
+    tensors = weights(50, embed__weight=(8, 3), norm=(3,))
+    info = {
+        "universal_checkpoint_version": 0.2,
+        "vocabulary_parameter_patterns": [r"embed\.weight"],
+        "original_vocab_size": 5,
+    }
+    found = decode(write_zero(tmp_path / "run", {(0, 0): [Group(tensors)]}, dp=3, info=info))
+    holds(found, {"embed.weight": tensors["embed.weight"][:5].copy(), "norm": tensors["norm"]})
+    assert found.named("embed.weight").stored_shape == (8, 3)
+
+
+def test_a_model_parallel_rank_that_is_not_there_leaves_nothing_half_joined(tmp_path: Path) -> None:
+    maps = {"a": contiguous_map((6, 2), (3, 3)), "b": replicated_map((2,), 2)}
+    held = {"a": np.ones((3, 2), np.float32), "b": np.ones(2, np.float32)}
+    root = write_zero(tmp_path / "run", {(0, tp): [Group(held)] for tp in range(2)}, dp=1, info=info_of(maps))
+    (root / "global_step5" / "mp_rank_01_model_states.pt").unlink()
+    found = decode(root)
+    assert "deepspeed.shard_absent" in found.errors
+    assert model(found) == []

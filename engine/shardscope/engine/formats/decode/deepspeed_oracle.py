@@ -13,7 +13,7 @@ from shardscope.engine.formats.decode.deepspeed_flat import Run
 from shardscope.engine.formats.decode.deepspeed_gather import Gathered, Item, Place
 from shardscope.engine.formats.decode.deepspeed_partitions import WEIGHT
 from shardscope.engine.formats.decode.deepspeed_save import Held, Save
-from shardscope.engine.formats.decode.twins import twin
+from shardscope.engine.formats.decode.twins import EXACT, twin
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.model.oracle import Twin
 from shardscope.engine.model.tensors import DTYPES
@@ -26,9 +26,13 @@ def twins_of(decoder: Decoder, save: Save, found: Gathered) -> list[Twin]:
     return [
         pair
         for name, item in found.items.items()
-        if item.exact and item.alias_of is None
+        if item.exact and item.alias_of is None and _in_full(item)
         for pair in _of(decoder, found, name, item)
     ]
+
+
+def _in_full(item: Item) -> bool:
+    return all(shard.dtype == EXACT for shard in item.shards.get(WEIGHT, {}).values())
 
 
 def _of(decoder: Decoder, found: Gathered, name: str, item: Item) -> Iterator[Twin]:
@@ -62,10 +66,11 @@ def _pair(
     decoder: Decoder, name: str, run: Run, held: Held, start: int, skipped: int, count: int
 ) -> Iterator[Twin]:
     """Yield a stretch of a run, `skipped` elements from its start on, with that of a tensor that begins at `start`."""
-    rounded = decoder.fragment(held.file, held.tensor)
-    if run.fragment is None or rounded is None or rounded.strides is not None:
+    known = DTYPES.get(held.tensor.dtype)
+    rounded = None if known is None else decoder.fragment(held.file, held.tensor)
+    if run.fragment is None or known is None or rounded is None or rounded.strides is not None:
         return
-    width = DTYPES[held.tensor.dtype].bits // 8
+    width = known.bits // 8
     exact = replace(run.fragment, shape=(count,), offset=run.fragment.offset + skipped * 4)
     found = twin(
         name,

@@ -15,7 +15,7 @@ from shardscope.engine.formats.decode.deepspeed_copies import Copies, read_copie
 from shardscope.engine.formats.decode.deepspeed_facts import compared_evidence, examined, producers, scope_of
 from shardscope.engine.formats.decode.deepspeed_payload import Payload, read_payload
 from shardscope.engine.formats.decode.deepspeed_place import Placed
-from shardscope.engine.formats.decode.twins import checked, twin
+from shardscope.engine.formats.decode.twins import EXACT, checked, twin
 from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.deepspeed_universal import WEIGHT, Tree, tree_in
@@ -142,7 +142,7 @@ class _Listing:
         shaped = weight.shaped(shape)
         if shaped is None:
             self._report_shape(name, weight, shape)
-        elif target in self.copies.placed:
+        elif target in self.copies.placed and shaped.dtype == EXACT:
             self.twins += _twins(name, shaped.fragment, self.copies.placed[target])
 
     def _unshaped(self, name: str, weight: Payload) -> Payload | None:

@@ -25,7 +25,8 @@ SAMPLED_BYTES: Final = 64 << 20
 _TILE_BYTES: Final = 1 << 20
 _SPREAD: Final = 8
 _LEAST_BYTES: Final = 4 << 10
-_EXACT: Final = "F32"
+EXACT: Final = "F32"
+"""The type of numbers in full precision."""
 _ROUNDED: Final = ("BF16", "F16", "F32")
 
 Shape = tuple[int, ...]
@@ -36,7 +37,7 @@ def twin(name: str, exact: Fragment, rounded: Fragment, dtype: str) -> Twin | No
     plain = all(side.record.coding == "plain" and not side.record.big_endian for side in (exact, rounded))
     if not plain or dtype not in _ROUNDED or 0 in exact.shape or exact.shape != rounded.shape:
         return None
-    return Twin(name, replace(exact, dtype=_EXACT), replace(rounded, dtype=dtype))
+    return Twin(name, replace(exact, dtype=EXACT), replace(rounded, dtype=dtype))
 
 
 def checked(decoder: Decoder, oracle: Oracle) -> Compared:
@@ -108,7 +109,7 @@ class _Work:
                 self.probe.checkpoint("compare", self.done, self.windows, entry)
                 sides = (_bytes(one, tile.exact), _bytes(other, tile.rounded))
                 strides = (_strides(tile.exact), _strides(tile.rounded))
-                dtype = tile.rounded.dtype or _EXACT
+                dtype = tile.rounded.dtype or EXACT
                 wrong = differing(sides[0], sides[1], dtype, tile.exact.shape, strides)
                 self.read += len(sides[0]) + len(sides[1])
                 self.compared += tile.bytes
@@ -118,7 +119,7 @@ class _Work:
 
 
 def _bytes(reader: Reader, side: Fragment) -> bytes:
-    width = DTYPES[side.dtype or _EXACT].bits // 8
+    width = DTYPES[side.dtype or EXACT].bits // 8
     return reader.pread(side.record.begin + side.offset, reach(side.shape, _strides(side)) * width)
 
 
@@ -178,7 +179,7 @@ def _rows(one: Twin, start: int, count: int) -> Twin:
 
 def _part(side: Fragment, start: int, count: int) -> Fragment:
     strides = _strides(side)
-    width = DTYPES[side.dtype or _EXACT].bits // 8
+    width = DTYPES[side.dtype or EXACT].bits // 8
     offset = side.offset + start * strides[0] * width
     return replace(side, shape=(count, *side.shape[1:]), strides=strides, offset=offset)
 
