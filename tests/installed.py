@@ -46,6 +46,8 @@ def check_commands(checkpoint: Path, cwd: str) -> None:
     )  # the data is in the wheel, and whole
     assert validation["valid"], validation["blockers"]
     run(sys.executable, "-c", "import shardscope.app.explorer.app, shardscope.widgets", cwd=cwd)
+    preflight = "from shardscope.engine.isolation.containment import preflight; preflight()"
+    run(sys.executable, "-P", "-c", preflight, cwd=cwd)  # the worker finds its code in the wheel
 
 
 def main(checkpoint: Path) -> None:

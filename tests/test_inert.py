@@ -57,6 +57,17 @@ def trespasses(report: dict[str, Any]) -> dict[str, list[str]]:
     return {name: told["seen"] for name, told in report["told"].items() if told["seen"]}
 
 
+def beyond_the_worker(report: dict[str, Any]) -> dict[str, list[str]]:
+    """What occurred besides the start of the contained worker, in so many words."""
+    worker = (
+        f"subprocess.Popen ('{sys.executable}', ['{sys.executable}', '-I', '-S', '-B', '-X', 'utf8', '-c'"
+    )
+    others = {
+        name: [e for e in seen if not e.startswith(worker)] for name, seen in trespasses(report).items()
+    }
+    return {name: seen for name, seen in others.items() if seen}
+
+
 def picture(folder: Path) -> dict[str, tuple[int, int, int, str]]:
     """Everything about a tree that writing to it would change."""
     seen = {}
@@ -89,6 +100,18 @@ def test_inspecting_what_producers_wrote_trespasses_nowhere(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.rglob("*")] == ["home"]
 
 
+# R031 R032 R033 R034 R035 R036 R047
+def test_decoding_starts_its_worker_and_nothing_else(tmp_path: Path) -> None:
+    report = watched("decode", *map(str, CHECKPOINTS), elsewhere=tmp_path)
+
+    assert len(report["told"]) == len(CHECKPOINTS)
+    assert beyond_the_worker(report) == {}
+    assert trespasses(report)
+    assert sum(told["result"].get("tensors", 0) for told in report["told"].values()) > 1_000
+    assert not {name.partition(".")[0] for name in report["modules"]} & set(FRAMEWORKS)
+    assert [path.name for path in tmp_path.rglob("*")] == ["home"]
+
+
 # R032 R038 R039
 def test_the_bomb_goes_off_when_it_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -98,7 +121,8 @@ def test_the_bomb_goes_off_when_it_is_unpickled(tmp_path: Path, monkeypatch: pyt
 
 
 # R032 R035 R038 R039 R047
-def test_no_bomb_goes_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["inspect", "decode"])
+def test_no_bomb_goes_off(tmp_path: Path, what: str) -> None:
     bombs = tmp_path / "bombs"
     for name in BOMBS:
         bare = bombs / "bare" / name
@@ -115,9 +139,10 @@ def test_no_bomb_goes_off(tmp_path: Path) -> None:
     elsewhere.mkdir()
     each = [path for kind in ("bare", "zipped") for path in (bombs / kind, *(bombs / kind).iterdir())]
 
-    report = watched("inspect", *map(str, each), elsewhere=elsewhere)
+    report = watched(what, *map(str, each), elsewhere=elsewhere)
 
-    assert trespasses(report) == {}
+    assert beyond_the_worker(report) == {}
+    assert bool(trespasses(report)) == (what == "decode")
     assert len(report["told"]) == 2 * (len(BOMBS) + 1)
     assert not list(tmp_path.rglob(CANARY))
     assert [path.name for path in elsewhere.rglob("*")] == ["home"]

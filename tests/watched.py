@@ -1,23 +1,31 @@
 """Runs inspection in an interpreter that tells on itself.
 
     python -B -P tests/watched.py inspect PATH...    inspect each path
+    python -B -P tests/watched.py decode PATH...     inspect each path with a wish to decode
     python -B -P tests/watched.py trespass NAME...   do on purpose what must never happen, to prove that it shows
 
 Prints one JSON document: for each path or name the events that must not occur, and what came out.
 """
 
 import contextlib
+
+# Before the watch begins: the standard library and numpy make their named tuples by compiling text.
+import importlib.resources  # noqa: F401
 import json
 import os
+import shutil  # noqa: F401
 import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Before the watch begins: the standard library makes its named tuples by compiling text.
+import numpy as np  # noqa: F401
+
 from shardscope.engine import inspect
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.escalation import Intent
 
 ROOT = Path(__file__).resolve().parent.parent
 HOMES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
@@ -62,7 +70,9 @@ class Watch:
     def _is_trespass(self, event: str, arguments: tuple[Any, ...]) -> bool:
         match event:
             case "open":
-                _, mode, flags = arguments
+                path, mode, flags = arguments
+                if path == os.devnull:
+                    return False
                 return bool((flags or 0) & WRITING) or any(letter in (mode or "") for letter in "wax+")
             case "exec":
                 return not from_here(arguments[0].co_filename)
@@ -93,14 +103,19 @@ def disarm() -> None:
             setattr(module, name, refuse)
 
 
-def inspected(path: str) -> Any:
+def decoded(path: str) -> Any:
+    return inspected(path, Decoding(Intent("inspect", "command line"), listed="all"))
+
+
+def inspected(path: str, wish: Any = None) -> Any:
     try:
-        descriptor = inspect(path, digest="all").descriptor
+        descriptor = inspect(path, digest="all", decoding=wish).descriptor
     except Fault as fault:
         return {"fault": fault.finding.code}
     return {
         "format": descriptor.classification.format,
         "codes": sorted({item.code for item in descriptor.blockers}),
+        "tensors": descriptor.tensors.count,
     }
 
 
@@ -154,9 +169,9 @@ TRESPASSES: dict[str, Callable[[], object]] = {
 
 def main(what: str, names: list[str]) -> None:
     watch = Watch()
-    if what == "inspect":
+    if what in ("inspect", "decode"):
         disarm()
-        action: Callable[[str], Any] = inspected
+        action: Callable[[str], Any] = inspected if what == "inspect" else decoded
     else:
         action = lambda name: TRESPASSES[name]() and None  # noqa: E731
     told = {}
