@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.engine.model.documents import json_schema

@@ -72,6 +72,7 @@ WORD = "convert"
 @click.pass_obj
 def convert(
     session: Session,
+    /,
     path: str,
     target: str,
     plan_file: str | None,

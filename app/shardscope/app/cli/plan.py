@@ -54,6 +54,7 @@ EXITS = (
 @click.pass_obj
 def plan(
     session: Session,
+    /,
     path: str,
     target: str | None,
     decode: bool,

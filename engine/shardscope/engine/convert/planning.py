@@ -57,8 +57,9 @@ def plan(
             found.append(blocker(Finding("convert.tensor", {"tensor": item.tensor.name, "reason": reason})))
     sound = [item for item in selection.chosen if item.tensor.unwritable is None]
     if not selection.chosen:
-        params = {"count": len(catalogue.tensors), "options": "--component, --include and --exclude"}
-        found.append(blocker(Finding("convert.nothing", params)))
+        options_said = "--component, --include and --exclude"
+        nothing = Finding("convert.nothing", {"count": len(catalogue.tensors), "options": options_said})
+        found.append(blocker(nothing))
     files = files_of(sound, options)
     return Plan(
         schema=PLAN,

@@ -180,7 +180,7 @@ def _bfloat16(value: float, infinite: float) -> bytes:
         (bits,) = struct.unpack("<I", struct.pack("<f", value))
     except OverflowError:
         (bits,) = struct.unpack("<I", struct.pack("<f", infinite))
-    kept, rest = bits >> 16, bits & 0xFFFF
+    kept, rest = int(bits) >> 16, int(bits) & 0xFFFF
     kept += rest > 0x8000 or (rest == 0x8000 and kept & 1)
     return kept.to_bytes(2, "little")
 
