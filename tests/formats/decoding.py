@@ -8,7 +8,7 @@ import numpy as np
 
 from shardscope.engine.classify import format_named, weigh
 from shardscope.engine.formats.decode import decode_of
-from shardscope.engine.formats.decoder import Decoder
+from shardscope.engine.formats.decoder import Decoder, PickleUse
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Facts
 from shardscope.engine.geometry.execute import assemble
@@ -30,6 +30,8 @@ class Found(msgspec.Struct):
     tensors: list[LogicalTensor]
     blockers: list[Blocker]
     facts: list[Facts]
+    streams: list[PickleUse] = []
+    """What was decoded for it."""
 
     @property
     def codes(self) -> set[str]:
@@ -47,11 +49,11 @@ class Found(msgspec.Struct):
         return found
 
 
-def decode(path: Path, limits: DecodeLimits | None = None) -> Found:
+def decode(path: Path, limits: DecodeLimits | None = None, reading: Limits | None = None) -> Found:
     """Decode the checkpoint at `path` with every family that claims it."""
-    limits = limits or DecodeLimits()
-    with Source(path, limits=Limits(), hf_cache=False) as source:
-        probe = Probe(source, source.walk(), Limits())
+    limits, reading = limits or DecodeLimits(), reading or Limits()
+    with Source(path, limits=reading, hf_cache=False) as source:
+        probe = Probe(source, source.walk(), reading)
         verdict = weigh(probe)
         decoder = Decoder(probe, lambda data, pickles: read_pickles(data, limits, pickles=pickles), limits)
         facts = []
@@ -60,7 +62,7 @@ def decode(path: Path, limits: DecodeLimits | None = None) -> Found:
             family = decode_of(claim.format)
             facts.append(family(decoder, claim, described) if family else described)
     root = path.parent if path.is_file() else path
-    return Found(root, decoder.tensors, probe.blockers, facts)
+    return Found(root, decoder.tensors, probe.blockers, facts, decoder.used)
 
 
 def lowered(tensor: LogicalTensor) -> Lowered:

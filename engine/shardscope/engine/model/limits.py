@@ -63,7 +63,7 @@ def limit_names() -> tuple[str, ...]:
 
 
 class DecodeLimits(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bounds on reading the opcodes of one pickle stream. They are in force only where decoding was asked for.
+    """Bounds on reading the opcodes of one pickle stream, and on what else decoding reads. In force only where it was asked for.
 
     Built memory is an estimate that depends on nothing but the bytes: 40 bytes for each opcode, long texts and integers by
     their length, and what facts repeat.
@@ -91,6 +91,8 @@ class DecodeLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """Estimated memory of everything that is built."""
     pickle_seconds: Positive = 300
     """Seconds on the clock, looked at every few thousand opcodes."""
+    decompressed_bytes: Positive = 256 << 30
+    """Bytes that compressed items of one save are decompressed to, to learn where their tensors lie."""
     worker_bytes: Positive = 2 << 30
     """Address space of the worker that reads them, its interpreter included."""
     reply_bytes: Positive = 256 << 20

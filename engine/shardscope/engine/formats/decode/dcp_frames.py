@@ -16,6 +16,8 @@ _TRANSFORM: Final = "stream.zstd/1"
 _READ: Final = 1 << 20
 _STEP: Final = 2 << 10
 """Compressed bytes handed over at once: four of them can stand for 128 KiB, so that this is 64 MiB at the most."""
+_WINDOW: Final = 8 << 20
+"""The furthest that a frame may refer back: what every reader has to allow (RFC 8878, 3.1.1.1.2)."""
 _KEPT: Final = 256 << 10
 """Bytes kept of each end."""
 _AROUND: Final = 1 << 20
@@ -37,17 +39,18 @@ class _Decompressor(Protocol):
 def decompressor() -> _Decompressor | None:
     """Return a decompressor of one zstd frame; null where neither library is there."""
     try:
-        from compression.zstd import ZstdDecompressor as Standard  # type: ignore[import-not-found,unused-ignore]
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         pass
     else:
-        standard: _Decompressor = Standard()
+        most = {zstd.DecompressionParameter.window_log_max: _WINDOW.bit_length() - 1}
+        standard: _Decompressor = zstd.ZstdDecompressor(options=most)
         return standard
     try:
         import zstandard
     except ImportError:
         return None
-    found: _Decompressor = zstandard.ZstdDecompressor().decompressobj()
+    found: _Decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
     return found
 
 
@@ -80,7 +83,8 @@ class Frames:
     """Opens compressed items."""
 
     def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
+        self._limit = decoder.limits.decompressed_bytes
+        self._decompressed = 0
 
     def knows(self, transforms: Sequence[str]) -> bool:
         """Tell whether the transformations of an item can be undone."""
@@ -89,12 +93,21 @@ class Frames:
     def open(self, reader: Reader, begin: int, length: int, elements: int) -> Ends | None:
         """Return a compressed item whose tensor has so many bytes of elements; null where no library is there for it.
 
-        Raises `Fault` `dcp.frame_damaged` or `dcp.frame_size`.
+        Raises `Fault` `dcp.frame_damaged`, `dcp.frame_size` or `limit.decompressed_bytes`.
         """
         frame = decompressor()
         if frame is None:
             return None
-        return _ends(frame, reader, begin, length, 2 * elements + _AROUND)
+        most = 2 * elements + _AROUND
+        left = self._limit - self._decompressed
+        try:
+            ends = _ends(frame, reader, begin, length, min(most, left))
+        except Fault as fault:
+            if fault.finding.code == "dcp.frame_size" and left < most:
+                raise Fault("limit.decompressed_bytes", limit=self._limit, found=self._limit + 1) from None
+            raise
+        self._decompressed += ends.size
+        return ends
 
 
 def _ends(frame: _Decompressor, reader: Reader, begin: int, length: int, limit: int) -> Ends:
@@ -125,4 +138,5 @@ def _step(frame: _Decompressor, data: bytes) -> bytes:
     try:
         return frame.decompress(data)
     except Exception:  # noqa: BLE001 - the errors are classes of a library that may not be there
-        raise Fault("dcp.frame_damaged", reason="it does not decompress") from None
+        reason = "it does not decompress, or refers back further than 8 MiB"
+        raise Fault("dcp.frame_damaged", reason=reason) from None

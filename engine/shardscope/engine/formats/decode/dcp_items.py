@@ -139,6 +139,8 @@ class Locator:
         self._skeletons = 0
         self._frames = Frames(decoder)
         self._located: list[Fragment | None] = []
+        self._done = (0, 0)
+        """Files that are done, and all."""
         self._trouble: dict[str, _Trouble] = {}
         self._unknown: list[tuple[Wanted, str]] = []
         self._unopened: list[Wanted] = []
@@ -152,7 +154,8 @@ class Locator:
         begins = [item.place.begin for item in wanted]
         for done, numbers in enumerate(by_file.values()):
             entry = wanted[numbers[0]].place.entry
-            self._probe.checkpoint("items", done, len(by_file), entry)
+            self._done = done, len(by_file)
+            self._probe.checkpoint("items", *self._done, entry)
             numbers.sort(key=begins.__getitem__)
             self._file(entry, wanted, numbers)
         self._report_transforms()
@@ -222,6 +225,7 @@ class Locator:
     def _item(
         self, entry: Entry, window: "_Window", item: Wanted, headers: dict[int, _Header], before: int
     ) -> Fragment | None:
+        self._probe.checkpoint("items", *self._done, entry)
         place = item.place
         head = window.pread(place.begin, min(_HEAD, place.length))
         if not place.transforms and not head.startswith(_ZIP):

@@ -169,15 +169,15 @@ class _Union:
                 "dcp.ranks_disagree", read[0].entry, count=len(self._differ), tensor=name, reason=reason
             )
         if self._lacking:
-            tensors = {name for names in self._lacking.values() for name in names}
+            tensors = [name for names in self._lacking.values() for name in names]
             first = min(self._lacking)
             self._probe.report(
                 "dcp.file_missing",
                 read[0].entry,
                 count=len(self._lacking),
                 first=first,
-                tensors=len(tensors),
-                tensor=next(iter(self._lacking[first])),
+                tensors=len(set(tensors)),
+                tensor=next(iter(tensors), None),
             )
         return Saved(tuple(read), self._tensors, self._objects, self._files, tuple(sorted(self._lacking)))
 
@@ -192,7 +192,7 @@ class _Union:
             rows = range(at, at + count)
             at += count
             if dtype is None:
-                place = self._place(columns, entries, name, at - 1) if count else None
+                place = self._place(columns, entries, None, at - 1) if count else None
                 if not count or columns.file[at - 1] < 0:
                     unrecorded.append(name)
                 self._objects.setdefault(name, SavedObject(name, place))
@@ -252,14 +252,18 @@ class _Union:
         return found
 
     def _place(
-        self, columns: DcpChunks, entries: Sequence[Entry | None], name: str, row: int
+        self, columns: DcpChunks, entries: Sequence[Entry | None], name: str | None, row: int
     ) -> Place | None:
+        """Return where a chunk is stored; of a tensor by that name note what is not here."""
         number = columns.file[row]
         if number < 0:
             return None
         entry = entries[number]
         if entry is None:
-            if (lacking := self._lacking.get(columns.files[number])) is not None:
+            lacking = self._lacking.get(columns.files[number])
+            if (
+                lacking is not None and name is not None and 0 not in columns.sizes[row]
+            ):  # an empty chunk has no bytes to lack
                 lacking[name] = None
             return None
         transforms = columns.transforms[row]

@@ -6,6 +6,8 @@ from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import decode_limit_names, limit_names
 
+_STOPS: Final = "Reading the opcodes of a pickle stops at a visible bound."
+
 TABLE: Final = (
     *(
         Code(
@@ -30,8 +32,8 @@ TABLE: Final = (
             f"{{file:path}} reaches the limit {name} = {{limit:count}}: it needs {{found:count}}.",
             f"Raise it for this run with --limit {name}=NUMBER if you expect a file like this; otherwise the file is not "
             "what it seems.",
-            f"Reading the opcodes of a pickle stops at a visible bound. This one is `{name}`. What has been read until then is "
-            "dropped: half of a pickle says nothing about the other half.",
+            f"{_STOPS if name.startswith('pickle_') else 'Decoding stops at a visible bound.'} This one is `{name}`. What has "
+            "been read until then is dropped: half of it says nothing about the other half.",
             (Blocks.DECODE, Blocks.CONVERT),
             ExitCode.LIMIT,
         )
