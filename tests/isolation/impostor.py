@@ -16,6 +16,7 @@ import pyseccomp
 
 from shardscope.engine import isolation
 from shardscope.engine.isolation import frames, lockdown, worker
+from shardscope.engine.isolation.approved import PLAIN_CALLS, SYSTEM_CALLS
 from shardscope.engine.isolation.escalation import runtime
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.escalation import Circumstances, Probes
@@ -126,7 +127,7 @@ def outcome(attempt: Callable[[], object]) -> str:
 
 def every_other_call() -> str:
     """Try each number of a system call that is not allowed, without arguments; say which was not denied."""
-    names = (*lockdown._PLAIN_CALLS, *lockdown._MEMORY_CALLS, *NOT_BLINDLY)
+    names = (*SYSTEM_CALLS, *NOT_BLINDLY)
     skipped = {pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in names}
     skipped |= PAST_FILTERS.get(MACHINE, set())
     reached = []
@@ -210,6 +211,11 @@ def nobody(parent: int) -> None:
     worker.serve(parent, decode)
 
 
+def put(name: str, value: object) -> None:
+    """Change a name that `lockdown` has from elsewhere."""
+    setattr(lockdown, name, value)
+
+
 def unfiltered(parent: int) -> None:
     """One that forgets the filter, and is honest about it."""
     lockdown._filter_calls = lambda: ()
@@ -219,8 +225,29 @@ def unfiltered(parent: int) -> None:
 def lying(parent: int) -> None:
     """One that forgets the filter, and lies."""
     denied = Probes("denied", "denied", "denied", "denied")
-    lockdown._filter_calls = lambda: ()
+    lockdown._filter_calls = lambda: SYSTEM_CALLS
     lockdown._try_everything = lambda: denied
+    worker.serve(parent, decode)
+
+
+def roomy(parent: int) -> None:
+    """One that leaves itself room for more descriptors."""
+    put("DESCRIPTORS", 64)
+    worker.serve(parent, decode)
+
+
+def visible(parent: int) -> None:
+    """One that others can look into."""
+    dumpable = lockdown._PR_SET_DUMPABLE
+    prctl = lockdown._prctl
+    lockdown._prctl = lambda option, value=0: 0 if option == dumpable else prctl(option, value)
+    worker.serve(parent, decode)
+
+
+def talkative(parent: int) -> None:
+    """One whose filter allows a call more, harmless as it may be."""
+    put("PLAIN_CALLS", (*PLAIN_CALLS, "getpid"))
+    put("SYSTEM_CALLS", tuple(sorted((*SYSTEM_CALLS, "getpid"))))
     worker.serve(parent, decode)
 
 
@@ -230,7 +257,7 @@ def without_landlock(parent: int) -> None:
     def missing() -> int:
         raise OSError(errno.ENOSYS, "")
 
-    setattr(lockdown, "landlock_abi_version", missing)  # noqa: B010 - a name that the module only uses
+    put("landlock_abi_version", missing)
     worker.serve(parent, decode)
 
 

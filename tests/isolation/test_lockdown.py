@@ -170,9 +170,17 @@ def test_processor_time_beyond_the_limit_ends_the_worker(contain: Contain) -> No
     assert caught.value.how in ("SIGXCPU", "SIGKILL")
 
 
+# R069
 @pytest.mark.parametrize(
     ("main", "facility"),
-    [("unfiltered", Facility.OPEN), ("lying", Facility.SEEN), ("forbidden", Facility.SECCOMP)],
+    [
+        ("unfiltered", Facility.OPEN),
+        ("lying", Facility.SEEN),
+        ("forbidden", Facility.SECCOMP),
+        ("roomy", Facility.CEILINGS),
+        ("visible", Facility.ALONE),
+        ("talkative", Facility.SECCOMP),
+    ],
 )
 def test_a_worker_that_is_not_locked_in_is_refused(contain: Contain, main: str, facility: Facility) -> None:
     with contain(main) as worker:

@@ -12,6 +12,7 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
+from shardscope.engine.isolation.approved import departure
 from shardscope.engine.isolation.escalation import LEDGER, Lacking, host, runtime
 from shardscope.engine.isolation.frames import Failed, Refused, Request, Start, Unfit
 from shardscope.engine.isolation.process import Broken, Ended, Process, TooSlow
@@ -112,10 +113,9 @@ class _Cell:
     def begin(self) -> None:
         """Start a worker where there is none, without waiting for it."""
         if self._process is None and self._lacking is None:
-            self._seconds_left = _PICKLES_OF_TIME * self._allowed
-            start = Start(self._operation, self._limits, min(int(self._seconds_left), _MOST_SECONDS))
+            self._seconds_left = float(self._cpu_seconds)
             try:
-                self._process = Process(start)
+                self._process = Process(Start(self._operation, self._limits, self._cpu_seconds))
             except Lacking as lacking:
                 self._lacking = lacking.facility
 
@@ -178,8 +178,19 @@ class _Cell:
         self._lose()
 
     @property
-    def _allowed(self) -> float:
-        return self._limits.pickle_seconds + _GRACE_SECONDS
+    def _allowed(self) -> int:
+        """Return the seconds that one pickle may take."""
+        return (
+            min(self._limits.pickle_seconds, _MOST_SECONDS // _PICKLES_OF_TIME - _GRACE_SECONDS)
+            + _GRACE_SECONDS
+        )
+
+    @property
+    def _cpu_seconds(self) -> int:
+        return min(_PICKLES_OF_TIME * self._allowed, _MOST_SECONDS)
+
+    def _departure(self, profile: IsolationProfile) -> Facility | None:
+        return departure(profile, self._limits.worker_bytes, self._cpu_seconds)
 
     def _greeted(self, process: Process) -> Circumstances:
         """Wait for a worker that was started, and return what it is good for. Raises `Lacking`, `Cancelled`."""
@@ -187,7 +198,7 @@ class _Cell:
             greeting = process.greeting(self._cancel)
             if isinstance(greeting, Unfit):
                 raise Lacking(greeting.facility)
-            missing = greeting.profile.probes.allowed() or confirmed(process.pid)
+            missing = self._departure(greeting.profile) or confirmed(process.pid)
             if missing is not None:
                 raise Lacking(missing)
             here = Circumstances(self._operation, host(), runtime(), greeting.profile, self._limits)

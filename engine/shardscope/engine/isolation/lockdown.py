@@ -18,6 +18,7 @@ from landlock.plumbing import (
     landlock_abi_version,
 )
 
+from shardscope.engine.isolation.approved import DESCRIPTORS, PLAIN_CALLS, SYSTEM_CALLS
 from shardscope.engine.isolation.escalation import Lacking
 from shardscope.engine.isolation.libseccomp import pyseccomp
 from shardscope.engine.model.escalation import (
@@ -38,16 +39,6 @@ _SIGKILL: Final = 9
 _AF_UNIX: Final = 1
 _SOCK_STREAM: Final = 1
 
-_PLAIN_CALLS: Final = (
-    "read", "readv", "write",  # the two pipes
-    "brk", "mremap", "munmap", "madvise",  # memory
-    "futex",  # the interpreter's own lock
-    "clock_gettime",  # where the clock is not in the vdso
-    "restart_syscall", "rt_sigreturn", "exit", "exit_group",
-)  # fmt: skip
-_MEMORY_CALLS: Final = ("mmap", "mprotect")
-"""Without pages that can be executed; new mappings without a file."""
-
 _PROT_EXEC: Final = 4
 _MAP_ANONYMOUS: Final = 0x20
 
@@ -59,8 +50,6 @@ _SCOPES_ALL: Final = 0b11
 """LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, LANDLOCK_SCOPE_SIGNAL, from ABI 6."""
 
 _HIGHEST: Final = (1 << 63) - 1
-_DESCRIPTORS: Final = 3
-"""The pipe of requests, the pipe of answers, and standard error that leads nowhere. No fourth can be had."""
 
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 _libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
@@ -120,7 +109,7 @@ def _ceilings(memory_bytes: int, cpu_seconds: int) -> Ceilings:
         cpu_seconds=_ceiling(resource.RLIMIT_CPU, cpu_seconds),
         file_bytes=_ceiling(resource.RLIMIT_FSIZE, 0),
         processes=_ceiling(resource.RLIMIT_NPROC, 0),
-        descriptors=_ceiling(resource.RLIMIT_NOFILE, _DESCRIPTORS),
+        descriptors=_ceiling(resource.RLIMIT_NOFILE, DESCRIPTORS),
         core_bytes=_ceiling(resource.RLIMIT_CORE, 0),
     )
 
@@ -168,14 +157,14 @@ def _filter_calls() -> tuple[str, ...]:
         calls = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
         calls.set_attr(pyseccomp.Attr.ACT_BADARCH, pyseccomp.KILL_PROCESS)
         calls.set_attr(pyseccomp.Attr.CTL_TSYNC, 1)
-        for name in _PLAIN_CALLS:
+        for name in PLAIN_CALLS:
             calls.add_rule(pyseccomp.ALLOW, name)
         calls.add_rule(pyseccomp.ALLOW, "mprotect", not_executable)
         calls.add_rule(pyseccomp.ALLOW, "mmap", not_executable, anonymous)
         calls.load()
     except OSError:
         raise Lacking(Facility.SECCOMP) from None
-    return tuple(sorted((*_PLAIN_CALLS, *_MEMORY_CALLS)))
+    return SYSTEM_CALLS
 
 
 def _try_everything() -> Probes:

@@ -60,6 +60,7 @@ class Facility(StrEnum):
     CEILINGS = "limits on a process (setrlimit)"
     MEMORY = "a worker the memory to lock itself in (limit worker_bytes)"
     SECCOMP = "a filter of system calls (seccomp)"
+    ALONE = "a process without an environment that others cannot look into"
     OPEN = "a process that cannot open a path"
     SOCKET = "a process that cannot make a socket"
     FORK = "a process that cannot start another"
