@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.formats.decode import decode_of
-from shardscope.engine.formats.decoder import Decoder, PickleUse
+from shardscope.engine.formats.decoder import Decoder, PickleUse, ReadPickles
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.isolation.containment import Containment
@@ -23,6 +23,7 @@ from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.oracle import Oracle
 from shardscope.engine.model.pickled import Pickled
+from shardscope.engine.model.progress import Pace, Progress
 from shardscope.engine.model.tensors import DTYPES, TensorTable
 from shardscope.engine.model.text import display_name
 
@@ -40,6 +41,8 @@ class Decoding(Struct, frozen=True):
     limits: DecodeLimits = DecodeLimits()
     checksums: bool = False
     """Whether every byte of the records of tensors is read to compare the checksums that archives record."""
+    compares_all: bool = False
+    """Whether numbers that a checkpoint holds twice are all compared, and not a bounded part of them."""
 
 
 class Decoded(Struct, frozen=True):
@@ -63,13 +66,14 @@ def decode(
     `Cancelled`.
     """
     with Containment(wish.intent, wish.limits, cancel=cancel) as worker:
-        decoder = Decoder(probe, worker.read, wish.limits)
+        decoder = Decoder(probe, _told(worker.read, probe), wish.limits)
+        decoder.compares_all = wish.compares_all
         found, rest = _families(decoder, facts)
         profile = worker.profile
     catalogue = Catalogue(tuple(decoder.tensors))
     if wish.checksums:
         decoder.payload_bytes += _checked(probe, catalogue)
-    table = table_of(catalogue.of(wish.listed))
+    table = table_of(catalogue.listed(wish.listed))
     for tensor in probe.tensors:
         if tensor.file in rest:
             table.append(tensor.file, tensor.name, tensor.dtype, tensor.shape, tensor.begin, tensor.end)
@@ -110,6 +114,20 @@ def _checked(probe: Probe, catalogue: Catalogue) -> int:
     return found.bytes
 
 
+def _told(read: ReadPickles, probe: Probe) -> ReadPickles:
+    """Return `read`, telling the probe's listener how many streams of pickles were read. How many there are nobody knows."""
+    pace, done = Pace(probe.progress), 0
+
+    def reading(data: bytes, pickles: int) -> Pickled:
+        nonlocal done
+        if pace.due():
+            pace.report(Progress("decode", done, None, "pickles"))
+        done += 1
+        return read(data, pickles)
+
+    return reading
+
+
 def _refuse(data: bytes, pickles: int) -> Pickled:  # noqa: ARG001 - as a reader of pickles is called
     raise Fault("trust.not_asked")
 
@@ -140,14 +158,9 @@ def bytes_of(tensor: LogicalTensor) -> int | None:
 
 
 def table_of(tensors: Iterable[LogicalTensor]) -> TensorTable:
-    """Return tensors as rows of a table: of several files the first one is named, and how many more there are.
-
-    Those without elements have no row; a blocker names each.
-    """
+    """Return tensors as rows of a table: of several files the first one is named, and how many more there are."""
     table = TensorTable()
     for tensor in tensors:
-        if tensor.unwritable is not None:
-            continue
         table.append(_files(tensor), tensor.name, tensor.dtype, tensor.shape, *_range(tensor))
     return table
 

@@ -4,10 +4,11 @@
 screen that shows everything else first.
 """
 
+import copy
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # decoding is loaded where it is asked for
     from shardscope.engine.model.catalogue import Catalogue
 
 DigestMode = Literal["auto", "all", "none"]
+_UNREADABLE: Final = "it could not be read"
 
 
 class Inspection:
@@ -172,29 +174,41 @@ def with_digests(
     )
     source_record = msgspec.structs.replace(descriptor.source, digest_mode=mode, entries=entries)
     blockers = assemble.ordered([*descriptor.blockers, *unhashed])
-    return Inspection(
-        inspection.path,
-        inspection.hf_cache,
-        msgspec.structs.replace(
-            descriptor,
-            source=source_record,
-            workflow=workflow_of(
-                descriptor.classification,
-                descriptor.state_scope,
-                descriptor.tensors,
-                descriptor.trust,
-                descriptor.adapter,
-                blockers,
-                decoded=descriptor.planes.decoded is PlaneState.EXAMINED,
-            ),
-            blockers=blockers,
+    digested = copy.copy(inspection)
+    digested.descriptor = msgspec.structs.replace(
+        descriptor,
+        source=source_record,
+        workflow=workflow_of(
+            descriptor.classification,
+            descriptor.state_scope,
+            descriptor.tensors,
+            descriptor.trust,
+            descriptor.adapter,
+            blockers,
+            decoded=descriptor.planes.decoded is PlaneState.EXAMINED,
         ),
-        inspection.tensors,
-        inventory,
-        inspection.read_whole,
-        inspection.catalogue,
-        inspection.model,
+        blockers=blockers,
     )
+    return digested
+
+
+def carry_digests(inspection: Inspection, earlier: Inspection) -> Inspection | None:
+    """Return `inspection` with the digests of an `earlier` one, so that nothing is hashed twice.
+
+    None where the files are not all the same by their identities, or where some of them could not be hashed.
+    """
+    before, after = earlier.descriptor.source, inspection.descriptor.source
+    same = earlier.inventory.entries == inspection.inventory.entries
+    if not same or any(record.digest.reason == _UNREADABLE for record in before.entries):
+        return None
+    entries = tuple(
+        msgspec.structs.replace(record, digest=known.digest)
+        for record, known in zip(after.entries, before.entries, strict=True)
+    )
+    source = msgspec.structs.replace(after, digest_mode=before.digest_mode, entries=entries)
+    carried = copy.copy(inspection)
+    carried.descriptor = msgspec.structs.replace(inspection.descriptor, source=source)
+    return carried
 
 
 def _digests(
@@ -216,7 +230,7 @@ def _digests(
 
     hashes = source.digests(wanted, cancel=cancel, progress=progress, on_fault=on_fault)
     digests = {
-        path: Digest(hashes.get(path), "it could not be read" if path in faults else choice.reason)
+        path: Digest(hashes.get(path), _UNREADABLE if path in faults else choice.reason)
         for path, choice in chosen.items()
     }
     return digests, list(faults.values())

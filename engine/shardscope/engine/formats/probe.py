@@ -51,12 +51,13 @@ class Probe:
         self.limits = limits
         self.tensors = TensorTable()
         self.blockers: list[Blocker] = []
+        self.progress = progress
+        """Who hears how far the work is."""
         self.read_whole: set[bytes] = set()
         """Files of which every byte was read (JSON, trackers): hashing them costs nothing more."""
         self.headers_read = 0
         self._source = source
         self._cancel = cancel
-        self._progress = progress
         self._header_bytes = 0
         self._folders: dict[bytes, Folder] = {}
         self._sniffs: dict[bytes, Sniff | None] = {}
@@ -84,8 +85,8 @@ class Probe:
     def checkpoint(self, stage: str, done: int, total: int, subject: Entry | None = None) -> None:
         """Say how far the work is, and stop here if it was cancelled."""
         check(self._cancel)
-        if self._progress is not None:
-            self._progress(Progress(stage, done, total, "files", subject.text if subject else None))
+        if self.progress is not None:
+            self.progress(Progress(stage, done, total, "files", subject.text if subject else None))
 
     def sniff(self, entry: Entry) -> Sniff | None:
         """Return what the file is by its first bytes; None where it cannot be read."""

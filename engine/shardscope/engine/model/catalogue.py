@@ -101,3 +101,7 @@ class Catalogue(Struct, frozen=True):
         if component == "all":
             return tuple(tensor for tensor in self.tensors if not tensor.apart)
         return tuple(tensor for tensor in self.tensors if tensor.component == component)
+
+    def listed(self, component: str) -> tuple[LogicalTensor, ...]:
+        """Return those of `of(component)` that have elements, in the order of the rows of a table. A blocker names each other."""
+        return tuple(tensor for tensor in self.of(component) if tensor.unwritable is None)

@@ -35,3 +35,11 @@ FORMAT_TITLES: Final = {
 
 RECOGNISED_ONLY: Final = frozenset({"gguf", "nemo", "orbax", "numpy", "tensorflow", "keras", "onnx"})
 """Formats whose files are told by names and first bytes, and which nothing here reads further."""
+
+DECODED: Final = (frozenset(FORMAT_TITLES) - RECOGNISED_ONLY | {"nemo"}) - {
+    "composite",
+    "ambiguous",
+    "unknown",
+    "empty",
+}
+"""Formats whose tensors decoding lists, so that it is worth asking for."""
