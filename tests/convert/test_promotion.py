@@ -100,11 +100,16 @@ def test_a_target_that_appears_in_the_middle_stays(tmp_path: Path, rename: str, 
     assert [note.code for note in staging.notes] == ["stage.kept"]
 
 
-@pytest.mark.parametrize("what", ["folder", "file"])
+@pytest.mark.parametrize("what", ["folder", "empty folder", "file"])
 def test_a_target_that_appears_in_the_last_moment_stays(tmp_path: Path, rename: str, what: str) -> None:
+    if (rename, what) == ("plain", "empty folder"):
+        pytest.skip("the plain rename replaces an empty folder, which loses nothing")
+
     def appear(step: str) -> None:
         if step == "promote.rename":
-            make(tmp_path / "out", OLD) if what == "folder" else (tmp_path / "out").touch()
+            (tmp_path / "out").touch() if what == "file" else (tmp_path / "out").mkdir()
+            if what == "folder":
+                make(tmp_path / "out", OLD)
 
     with fault("promote.target_appeared"):
         convert(tmp_path / "out", at=appear)

@@ -7,7 +7,7 @@ import stat
 import threading
 from pathlib import Path
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
@@ -61,7 +61,20 @@ def test_the_staging_folder_is_a_marked_private_sibling(tmp_path: Path) -> None:
         text = (folder / os.fsdecode(MARKER)).read_text()
         jsonschema.validate(json.loads(text), json_schema("shardscope.staging/1"))
         assert str(tmp_path) not in text
+        assert staging.control_bytes() == len(text) + (folder / os.fsdecode(JOURNAL)).stat().st_size
         assert not (tmp_path / "out").exists()
+
+
+def test_what_is_staged_can_be_read_as_a_stranger_would(tmp_path: Path) -> None:
+    with Staging(tmp_path / "out", allowed=ALLOWED) as staging:
+        fill(staging)
+        descriptor = staging.open_staged("sub/ranks.json")
+        try:
+            assert os.read(descriptor, 100) == NEW["sub/ranks.json"]
+        finally:
+            os.close(descriptor)
+        (tmp_path / staging.file).rename(tmp_path / "moved")
+        assert read(Path(staging.staged_path())) == NEW
 
 
 def test_files_have_the_mode_of_new_files(tmp_path: Path) -> None:

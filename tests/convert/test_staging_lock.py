@@ -181,3 +181,40 @@ def test_processes_that_start_at_once(tmp_path: Path, replace: bool) -> None:
         assert said.count("done") == 1
     assert read(tmp_path / "out") == NEW
     assert LOCK not in hidden(tmp_path)
+
+
+def test_a_lock_that_changes_hands_while_it_is_judged_stays(tmp_path: Path) -> None:
+    """A dead lock was opened; before it is locked, another run has cleared it away and made its own."""
+    leave_lock(tmp_path, here(pid=GONE))
+    held: list[int] = []
+
+    def change_hands(step: str) -> None:
+        if step == "lock.flock" and not held:
+            (tmp_path / LOCK).unlink()
+            leave_lock(tmp_path, this_process())
+            held.append(os.open(tmp_path / LOCK, os.O_RDONLY))
+            fcntl.flock(held[0], fcntl.LOCK_EX)
+
+    try:
+        with fault("stage.busy"), Staging(tmp_path / "out", allowed=ALLOWED, at=change_hands):
+            pass
+    finally:
+        os.close(held[0])
+
+    assert hidden(tmp_path) == [LOCK]
+
+
+def test_a_new_lock_that_is_cleared_away_before_it_is_locked_is_made_again(tmp_path: Path) -> None:
+    cleared: list[str] = []
+
+    def clear(step: str) -> None:
+        if step == "lock.flock" and not cleared:
+            (tmp_path / LOCK).unlink()
+            cleared.append(step)
+
+    with Staging(tmp_path / "out", allowed=ALLOWED, at=clear):
+        assert LOCK in hidden(tmp_path)
+        with fault("stage.busy"):
+            enter(tmp_path / "out")
+
+    assert hidden(tmp_path) == []

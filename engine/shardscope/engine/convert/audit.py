@@ -20,8 +20,8 @@ class StagedFile(Struct, frozen=True):
     size: int
 
 
-def compare(folder: int, finished: Mapping[str, int]) -> int:
-    """Return the bytes of all files beneath `folder`, after making sure that they are those of `finished`, with its sizes.
+def compare(folder: int, finished: Mapping[str, int]) -> None:
+    """Make sure that the files beneath `folder` are those of `finished`, with its sizes, and nothing else.
 
     Raises `Fault` `promote.unexpected`.
     """
@@ -33,7 +33,6 @@ def compare(folder: int, finished: Mapping[str, int]) -> int:
         if found.get(name) != finished.get(name):
             problem = _problem(found.get(name), finished.get(name))
             raise Fault("promote.unexpected", file=name, problem=problem)
-    return sum(found.values())
 
 
 def listed(folder: int, prefix: str = "") -> Iterator[StagedFile]:

@@ -35,7 +35,7 @@ class Promoted(Struct, frozen=True):
 def promote(staging: Staging) -> Promoted:
     """Make the staged output appear at its target.
 
-    Raises `Fault`: `promote.*`, `stage.over_budget`, and the codes about sources and targets that entering has, which are
+    Raises `Fault`: `promote.*`, and the codes about sources and targets that entering has, which are
     checked again. Then the target is as it was. Once everything is durable the staged output is kept, whatever `keep` says.
     """
     try:
