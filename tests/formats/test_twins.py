@@ -7,10 +7,13 @@ import pytest
 
 from shardscope.engine.formats.decode import twins
 from shardscope.engine.formats.decode.twins import compare, twin
+from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.probe import Probe
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, Record
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.oracle import Compared, Twin
+from shardscope.engine.model.oracle import Compared, Oracle, Twin
+from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.source.source import Source
 from tests.formats.deepspeed_runs import Array
 
@@ -95,3 +98,29 @@ def test_what_is_coded_or_of_another_type_is_no_pair() -> None:
     big = Fragment(0, (4,), Record("a", 0, 16, 16, big_endian=True), 0)
     assert twin("w", plain, big, "F16") is None
     assert twin("w", Fragment(0, (0,), Record("a", 0, 0, 0), 0), plain, "F16") is None
+
+
+def nothing(data: bytes, pickles: int) -> Pickled:
+    """Stand in for the worker: values are compared without it."""
+    raise Fault("pickle.truncated")
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_conversion_compares_what_inspection_only_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_of_them: bool
+) -> None:
+    monkeypatch.setattr(twins, "SAMPLED_BYTES", 32 << 10)
+    exact = np.zeros(400_000, np.float32)
+    rounded = exact.astype(np.float16)
+    rounded[30_000] = 1  # between the first two windows of a sample
+    one = pair(tmp_path, exact, rounded)
+    with Source(tmp_path, limits=Limits(), hf_cache=False) as source:
+        probe = Probe(source, source.walk(), Limits())
+        decoder = Decoder(probe, nothing)
+        decoder.compares_all = all_of_them
+        oracle = Oracle("deepspeed.masters_differ", "rounded.bin", (one,))
+        found = twins.checked(decoder, oracle)
+    assert decoder.oracles == [oracle]
+    assert decoder.payload_bytes == found.read
+    assert (found.compared == found.total) == all_of_them
+    assert [item.code for item in probe.blockers] == ["deepspeed.masters_differ"] * all_of_them

@@ -77,7 +77,7 @@ def plan(
         prepared = prepare(
             path,
             options_of(given),
-            decoding=decoding_of("convert", limits, decode=decode),
+            decoding=decoding_of("convert", limits, decode=decode, compares_all=False),
             config=config,
             limits=bounds_of(limits),
             hf_cache=hf_cache,

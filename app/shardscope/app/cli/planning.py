@@ -193,9 +193,12 @@ def bounds_of(limits: Sequence[tuple[str, int]]) -> "Limits":
 
 
 def decoding_of(
-    operation: "Operation", limits: Sequence[tuple[str, int]], *, decode: bool
+    operation: "Operation", limits: Sequence[tuple[str, int]], *, decode: bool, compares_all: bool = True
 ) -> "Decoding | None":
-    """Return the wish to decode that `--decode` is; null without it."""
+    """Return the wish to decode that `--decode` is; null without it.
+
+    `compares_all` is false where nothing is written or verified yet: numbers that are there twice are then sampled.
+    """
     if not decode:
         return None
     from msgspec import convert
@@ -205,7 +208,7 @@ def decoding_of(
     from shardscope.engine.model.limits import DecodeLimits, decode_limit_names
 
     bounds = convert({name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits)
-    return Decoding(Intent(operation, "command line"), "all", bounds)
+    return Decoding(Intent(operation, "command line"), "all", bounds, compares_all=compares_all)
 
 
 def watching(

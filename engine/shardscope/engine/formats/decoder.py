@@ -100,6 +100,8 @@ class Decoder:
         """Every stream that was decoded: its references are evidence."""
         self.oracles: list[Oracle] = []
         """Numbers that files hold twice: inspection compares some of them, conversion all."""
+        self.compares_all = False
+        """Whether all of them are compared now, however many bytes that reads."""
         self.payload_bytes = 0
         """Bytes of tensors that were read to compare values."""
         self._read = read

@@ -41,9 +41,9 @@ def twin(name: str, exact: Fragment, rounded: Fragment, dtype: str) -> Twin | No
 
 
 def checked(decoder: Decoder, oracle: Oracle) -> Compared:
-    """Compare a bounded part of an oracle's pairs, and keep it for whoever wants to compare all."""
+    """Compare an oracle's pairs, all of them or a bounded part as the decoder says, and keep it for whoever compares again."""
     decoder.oracles.append(oracle)
-    found = check(decoder.probe, oracle)
+    found = check(decoder.probe, oracle, None if decoder.compares_all else SAMPLED_BYTES)
     decoder.payload_bytes += found.read
     return found
 
