@@ -1,6 +1,9 @@
 """Calls of understood names, turned into facts; and those of all others, which stay names."""
 
+import gc
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -125,6 +128,20 @@ def test_plain_values_keep_their_types() -> None:
             instance("_io", "BytesIO", (b"abc", 1, None)),
             ("BytesIO", {"value": b"abc", "position": 1}),
         ),
+        (Called(Ref("_io", "BytesIO"), (b"abc",)), ("BytesIO", {"value": b"abc", "position": 0})),
+        (Called(Ref("io", "BytesIO")), ("BytesIO", {"value": b"", "position": 0})),
+        (Called(Ref("builtins", "bytearray"), ([1, 2],)), b"\x01\x02"),
+        (Called(Ref("pathlib", "PosixPath"), ("a", "b", "c")), "a/b/c"),
+        (Called(Ref("argparse", "Namespace"), kwargs={"lr": 1}), ("Namespace", {"lr": 1})),
+        (instance("argparse", "Namespace", {"a": 1}, ({"a": 2}, {"b": 3})), ("Namespace", {"a": 2, "b": 3})),
+        (
+            Called(Ref("copyreg", "__newobj__"), (Ref("datetime", "timedelta"), 1, 2, 3)),
+            ("timedelta", {"days": 1, "seconds": 2, "microseconds": 3}),
+        ),
+        (
+            Called(Ref("copy_reg", "_reconstructor"), (Ref("builtins", "dict"), Ref("builtins", "dict"), {"a": 1})),
+            {"a": 1},
+        ),
         (Called(Ref("torch", "Size"), ((2, 3),)), ("tuple", [2, 3])),
         (Called(Ref("torch", "device"), ("cuda", 1)), ("device", {"type": "cuda", "index": 1})),
         (STRIDED, "torch.strided"),
@@ -139,6 +156,10 @@ def test_plain_values_keep_their_types() -> None:
                 (2,),
             ),
             ("ZeroStageEnum", {"value": 2}),
+        ),
+        (
+            Called(Ref("builtins", "getattr"), (Ref("peft.utils.peft_types", "PeftType"), "LORA")),
+            ("PeftType", {"name": "LORA"}),
         ),
         (
             instance("deepspeed.utils.tensor_fragment", "fragment_address", {"numel": 4, "start": 8}),
@@ -183,6 +204,37 @@ def test_an_array_of_numpy_is_its_parts() -> None:
     assert show(array) == wanted
     frombuffer = Called(Ref("numpy._core.numeric", "_frombuffer"), (b"\0" * 8, dtype, (2,), "C"))
     assert show(frombuffer) == wanted
+
+
+def test_tensors_of_other_devices_are_made_of_an_array_or_of_a_tensor() -> None:
+    dtype = Called(Ref("numpy", "dtype"), ("f4", False, True))
+    array = Called(
+        Ref("numpy.core.multiarray", "_reconstruct"),
+        (Ref("numpy", "ndarray"), (0,), b"b"),
+        [(1, (2,), dtype, False, b"\0" * 8)],
+    )
+    found = node(
+        Called(
+            Ref("torch._utils", "_rebuild_device_tensor_from_numpy"),
+            (array, Ref("torch", "float32"), "xla:0", False),
+        )
+    )
+    assert (found.kind, found.dtype, found.shape, found.storage, list(found.parts)) == (
+        "strided", "F32", (2,), None, ["data"],
+    )  # fmt: skip
+    found = node(
+        Called(
+            Ref("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"),
+            (tensor(), Ref("torch", "float32"), "hpu", True),
+        )
+    )
+    assert (found.shape, found.storage, found.requires_grad) == ((2, 2), 0, True)
+
+
+def test_a_scalar_of_another_kind_keeps_its_bytes() -> None:
+    dtype = Called(Ref("numpy", "dtype"), ("c16", False, True), [(3, "<", None, None, None, -1, -1, 0)])
+    kind, fields = show(Called(Ref("numpy.core.multiarray", "scalar"), (dtype, b"\0" * 16)))
+    assert (kind, fields["data"]) == ("numpy.scalar", b"\0" * 16)
 
 
 def test_a_structured_dtype_keeps_its_state() -> None:
@@ -385,6 +437,27 @@ def test_a_view_of_old_streams_bounds_its_tensors() -> None:
         Called(Ref("collections", "OrderedDict"), states=[5]),
         Called(Ref("argparse", "Namespace"), (1,)),
         Called(Ref("_codecs", "encode"), ("a", "rot13")),
+        Called(Ref("_codecs", "encode"), ("\u20ac", "latin1")),
+        Called(Ref("builtins", "bytearray"), ("\u20ac", "latin1")),
+        Called(Ref("builtins", "bytearray"), (7,)),
+        Called(Ref("builtins", "set"), (7,)),
+        Called(Ref("builtins", "set"), items=[(1, 2)]),
+        Called(Ref("collections", "OrderedDict"), ([["a"]],)),
+        Called(Ref("collections", "OrderedDict"), ({}, {})),
+        Called(Ref("collections", "OrderedDict"), appends=[1]),
+        Called(Ref("collections", "OrderedDict"), states=[{1: 2}]),
+        Called(Ref("pathlib", "PosixPath"), (b"a",)),
+        Called(Ref("copyreg", "_reconstructor"), (1, 2, 3)),
+        Called(Ref("copyreg", "_reconstructor"), (Ref("argparse", "Namespace"),)),
+        Called(Ref("torch._utils", "_rebuild_tensor_v2"), (*tensor().args, 7)),
+        Called(Ref("torch._utils", "_rebuild_sparse_tensor"), (STRIDED, ())),
+        Called(Ref("torch._utils", "_rebuild_qtensor"), (storage(), 0, (2,), (1,), None, False, ODICT)),
+        Called(Ref("torch._utils", "_rebuild_wrapper_subclass"), (1, 2, 3, 4, 5, 6, 7, 8)),
+        Called(Ref("torch._tensor", "_rebuild_from_type_v2"), (1, 2, 3, 4)),
+        Called(Ref("torch.serialization", "_get_layout"), ("os.system",)),
+        tensor(place=Outside(("storage", Ref("torch", "FloatStorage"), 0, "cpu", 4))),
+        tensor(place=storage("0", 4, "FloatStorage", "cpu", (1, 2, 3))),
+        tensor(place=storage("0", 4, "UntypedStorage")),
         Called(Ref("builtins", "bytearray"), ([256],)),
         Called(Ref("numpy._core.multiarray", "_reconstruct"), (1, 2, 3)),
         Called(Ref("numpy._core.multiarray", "scalar"), (Called(Ref("numpy", "dtype"), ("f8",)), b"1")),
@@ -623,3 +696,36 @@ def test_the_table_is_closed_and_made_of_pairs() -> None:
         ("subprocess", "Popen"),
     ):
         assert not TABLE.knows(key)
+
+
+def test_reading_leaves_the_collector_as_it_was() -> None:
+    for enabled in (True, False):
+        (gc.enable if enabled else gc.disable)()
+        try:
+            read_pickles(b"N.", DecodeLimits())
+            with pytest.raises(Fault):
+                read_pickles(b"N", DecodeLimits())
+            assert gc.isenabled() is enabled
+        finally:
+            gc.enable()
+
+
+def test_the_decoder_imports_little() -> None:
+    """The worker starts for each decoding: what is imported is waited for."""
+    script = (
+        "import sys; from shardscope.engine.model.limits import DecodeLimits; "
+        "from shardscope.engine.parse.pickled import read_pickles; read_pickles(b'N.', DecodeLimits()); "
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert (
+        loaded & {"numpy", "textual", "orjson", "asyncio", "pickle", "pickletools", "humanize", "json"}
+        == set()
+    )
+    ours = {name for name in loaded if name.startswith("shardscope.")}
+    rooms = ("shardscope.engine.model", "shardscope.engine.parse.pickle")
+    assert {name for name in ours if not name.startswith(rooms)} == {
+        "shardscope.engine",
+        "shardscope.engine.parse",
+    }

@@ -47,6 +47,8 @@ class Table(NamedTuple):
     """Names that are called."""
     names: frozenset[tuple[str, str]]
     """Names that are only named: dtypes, layouts, classes as arguments."""
+    enumerations: frozenset[tuple[str, str]]
+    """Those of the calls whose members may also be named by `getattr`."""
     persistent: Callable[["Facts", Persistent], Node]
     """What an object outside of the pickle comes to."""
 

@@ -134,13 +134,18 @@ def text_bytes(facts: Facts, call: Call) -> Bytes:
     raise Odd
 
 
-def attribute(facts: Facts, call: Call) -> Named:
-    """`getattr(Outer, "Inner")`, where that is a name of the table: how protocols below 4 name nested classes."""
+def attribute(facts: Facts, call: Call) -> Named | Record:
+    """`getattr(Outer, "Inner")`: a nested class of the table, as protocols below 4 name it, or a member of an enumeration."""
     found = nested_class(call)
-    if found is None or not facts.table.knows(found):
-        return facts.opaque(facts.callee(call), call)
-    facts.explained[id(call)] = call
-    return Named(*found, called=False)
+    if found is not None and facts.table.knows(found):
+        facts.explained[id(call)] = call
+        return Named(*found, called=False)
+    if found is not None:
+        outer, _, member = found.name.rpartition(".")
+        if (found.module, outer) in facts.table.enumerations:
+            facts.explained[id(call)] = call
+            return Record(outer, ("name",), (facts.plain(member),))
+    return facts.opaque(facts.callee(call), call)
 
 
 def nested(facts: Facts, call: Call) -> Record:

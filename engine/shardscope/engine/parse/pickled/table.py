@@ -17,8 +17,13 @@ def _all(module: str, rule: Rule, *names: str) -> Rules:
 
 
 def _records(module: str, *names: str) -> Rules:
-    """Classes that are nothing but their fields, and enumerations, whose one argument is a value."""
-    return {(module, name): fields(name.rpartition(".")[2], ("value",)) for name in names}
+    """Classes that are nothing but their fields."""
+    return {(module, name): fields(name.rpartition(".")[2]) for name in names}
+
+
+def _values(module: str, *names: str) -> Rules:
+    """Enumerations, whose one argument is a value."""
+    return {(module, name): fields(name, ("value",)) for name in names}
 
 
 _BUILTINS: Final[Rules] = {
@@ -53,7 +58,6 @@ _LIBRARY: Final[Rules] = {
         for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath", "Path", "PurePath")
     },
     ("uuid", "UUID"): fields("UUID"),
-    ("uuid", "SafeUUID"): fields("SafeUUID", ("value",)),
     ("datetime", "datetime"): fields("datetime", ("packed", "timezone")),
     ("datetime", "date"): fields("date", ("packed",)),
     ("datetime", "time"): fields("time", ("packed", "timezone")),
@@ -126,13 +130,12 @@ _DISTRIBUTED: Final[Rules] = {
     **_records(
         "torch.distributed.checkpoint.metadata",
         "StorageMeta", "MetadataIndex", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata",
-        "_MEM_FORMAT_ENCODING",
     ),
     ("torch.distributed.checkpoint.metadata", "TensorProperties"): _PROPERTIES,
     (dcp.OLD_MODULE, "TensorProperties"): _PROPERTIES,
-    **_records(dcp.OLD_MODULE, "MEM_FORMAT_ENCODING", "ShardedTensorMetadata"),
+    **_records(dcp.OLD_MODULE, "ShardedTensorMetadata"),
     **_records("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
-    **_records("torch.distributed.checkpoint.planner", "SavePlan", "WriteItem", "WriteItemType", "TensorWriteData", "BytesIOWriteData"),
+    **_records("torch.distributed.checkpoint.planner", "SavePlan", "WriteItem", "TensorWriteData", "BytesIOWriteData"),
     (f"{_SHARD}.sharded_tensor.api", "ShardedTensor"): fields("ShardedTensor", (), _STATE),
     **_records(f"{_SHARD}.sharded_tensor.api", "ShardedTensor.ProcessGroupState"),
     **_records(f"{_SHARD}.sharded_tensor.shard", "Shard"),
@@ -168,8 +171,6 @@ _DISTRIBUTED: Final[Rules] = {
 
 _DEEPSPEED: Final[Rules] = {
     **_records("deepspeed.runtime.fp16.loss_scaler", "LossScaler", "DynamicLossScaler", "LossScalerBase"),
-    **_records("deepspeed.runtime.zero.config", "ZeroStageEnum"),
-    **_records("deepspeed.runtime.zero.offload_config", "OffloadDeviceEnum"),
     ("deepspeed.utils.tensor_fragment", "fragment_address"): fields("fragment_address", ("numel", "start")),
     ("deepspeed.checkpoint.universal_checkpoint", "SubparamShape"): fields(
         "SubparamShape", ("patterns", "shape", "partition_dim")
@@ -181,16 +182,9 @@ _MEGATRON: Final[Rules] = {
         "megatron.core.dist_checkpointing.mapping",
         "ShardedObject", "ShardedTensor", "ShardedTensorFactory", "LocalNonpersistentObject", "ReplicaId",
     ),
-    **_records("megatron.core.enums", "ModelType", "Fp8Recipe"),
-    **_records(
-        "megatron.core.transformer.enums",
-        "ModelType", "LayerType", "AttnType", "AttnMaskType", "AttnBackend", "CudaGraphScope", "InferenceCudaGraphScope",
-    ),
-    **_records("megatron.model.enums", "ModelType", "LayerType", "AttnType", "AttnMaskType"),
-    **_records("megatron.legacy.model.enums", "ModelType", "LayerType", "AttnType", "AttnMaskType"),
     **_records(
         "megatron.core.rerun_state_machine",
-        "RerunMode", "RerunState", "RerunDiagnostic", "RerunErrorInjector", "QuickStats", "Call", "Caller", "SerializableStateType",
+        "RerunErrorInjector", "QuickStats", "Call", "Caller",
     ),
     **_records("megatron.core.transformer.transformer_config", "TransformerConfig", "MLATransformerConfig"),
     **_records("megatron.core.optimizer.optimizer_config", "OptimizerConfig"),
@@ -200,18 +194,12 @@ _MEGATRON: Final[Rules] = {
 _TRAINERS: Final[Rules] = {
     **_records(
         "transformers.training_args",
-        "TrainingArguments", "OptimizerNames", "ParallelMode",
+        "TrainingArguments",
     ),
     **_records("transformers.training_args_seq2seq", "Seq2SeqTrainingArguments"),
-    **_records(
-        "transformers.trainer_utils",
-        "IntervalStrategy", "SchedulerType", "HubStrategy", "SaveStrategy", "EvaluationStrategy", "FSDPOption",
-    ),
     **_records("transformers.trainer_pt_utils", "AcceleratorConfig"),
-    **_records("transformers.debug_utils", "DebugOption"),
     **_records("accelerate.state", "PartialState", "AcceleratorState"),
-    **_records("accelerate.utils.dataclasses", "DistributedType", "DynamoBackend", "DeepSpeedPlugin"),
-    **_records("peft.utils.peft_types", "PeftType", "TaskType"),
+    **_records("accelerate.utils.dataclasses", "DeepSpeedPlugin"),
     **{
         (module, "AttributeDict"): mapping("dict")
         for module in (
@@ -219,6 +207,30 @@ _TRAINERS: Final[Rules] = {
             "lightning.fabric.utilities.data",
         )
     },
+}  # fmt: skip
+
+_MASKS: Final = ("ModelType", "LayerType", "AttnType", "AttnMaskType")
+
+_ENUMERATIONS: Final[Rules] = {
+    **_values("uuid", "SafeUUID"),
+    **_values("torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING"),
+    **_values(dcp.OLD_MODULE, "MEM_FORMAT_ENCODING"),
+    **_values("torch.distributed.checkpoint.planner", "WriteItemType"),
+    **_values("deepspeed.runtime.zero.config", "ZeroStageEnum"),
+    **_values("deepspeed.runtime.zero.offload_config", "OffloadDeviceEnum"),
+    **_values("megatron.core.enums", "ModelType", "Fp8Recipe", "Fp4Recipe"),
+    **_values("megatron.core.transformer.enums", *_MASKS, "AttnBackend", "CudaGraphScope", "InferenceCudaGraphScope"),
+    **_values("megatron.model.enums", *_MASKS),
+    **_values("megatron.legacy.model.enums", *_MASKS),
+    **_values("megatron.core.rerun_state_machine", "RerunMode", "RerunState", "RerunDiagnostic", "SerializableStateType"),
+    **_values("transformers.training_args", "OptimizerNames", "ParallelMode"),
+    **_values(
+        "transformers.trainer_utils",
+        "IntervalStrategy", "SchedulerType", "HubStrategy", "SaveStrategy", "EvaluationStrategy", "FSDPOption",
+    ),
+    **_values("transformers.debug_utils", "DebugOption"),
+    **_values("accelerate.utils.dataclasses", "DistributedType", "DynamoBackend"),
+    **_values("peft.utils.peft_types", "PeftType", "TaskType"),
 }  # fmt: skip
 
 _NAMES: Final = frozenset(
@@ -246,7 +258,16 @@ _NAMES: Final = frozenset(
 )  # fmt: skip
 
 TABLE: Final = Table(
-    _BUILTINS | _LIBRARY | _NUMPY | _TORCH | _DISTRIBUTED | _DEEPSPEED | _MEGATRON | _TRAINERS,
+    _BUILTINS
+    | _LIBRARY
+    | _NUMPY
+    | _TORCH
+    | _DISTRIBUTED
+    | _DEEPSPEED
+    | _MEGATRON
+    | _TRAINERS
+    | _ENUMERATIONS,
     _NAMES,
+    frozenset(_ENUMERATIONS),
     tensors.persistent,
 )
