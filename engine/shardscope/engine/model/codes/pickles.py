@@ -105,7 +105,7 @@ TABLE: Final = (
         "pickle.persistent_id",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count object} in {file:path} lie outside of the pickle under an id that names no storage.",
+        "The pickle in {file:path} refers to {count:count object} outside of it by ids that name no storage.",
         "Find out what wrote the file; the objects are left out.",
         "torch.save keeps the bytes of tensors outside of the pickle, under ids that name the type, the key, the device and the "
         "length of a storage. These ids say something else.",
@@ -143,7 +143,7 @@ TABLE: Final = (
     ),
     _odd(
         "trailing",
-        "{count:count byte} follow the end of the pickle in {file:path}.",
+        "The pickle in {file:path} is followed by {count:count more byte}.",
         "A loader stops where the pickle ends and does not look at what follows. Neither does this reader.",
         "Ask where the file comes from; no pickler writes anything there.",
     ),
@@ -155,7 +155,7 @@ TABLE: Final = (
     ),
     _odd(
         "stack_left",
-        "{count:count object} beside its value are left at the end of the pickle in {file:path}.",
+        "The pickle in {file:path} leaves {count:count object} beside its value.",
         "A pickle ends with one object on its stack. Loaders drop the others, picklers do not leave any.",
         "Nothing needs to be done; ask where the file comes from.",
     ),
@@ -173,7 +173,7 @@ TABLE: Final = (
     ),
     _odd(
         "duplicate_key",
-        "{count:count key} of mappings in the pickle in {file:path} come twice; the last one counts.",
+        "Mappings in the pickle in {file:path} repeat {count:count key}; the last value of each counts.",
         "In Python the last value of a key replaces the ones before. Whoever wrote both meant one of them.",
         "Check which value is meant.",
     ),
@@ -202,7 +202,7 @@ TABLE: Final = (
         "pickle.arguments",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count call} of {reference:name} in {file:path} do not have the arguments that it takes.",
+        "{reference:name} is called {count:count time} in {file:path} with other arguments than it takes.",
         "Find out what wrote the file; what the call would make is left out.",
         "The name is understood, and its arguments or its state are not of the number, the types or the range that it is written "
         "with. The object stays opaque.",
