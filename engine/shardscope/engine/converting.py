@@ -6,7 +6,6 @@ and appear by one rename.
 
 import hashlib
 import os
-import resource
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -15,20 +14,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
-from shardscope.engine.convert.admission import Machine, admit
+from shardscope.engine.convert.admission import admit
+from shardscope.engine.convert.contents import OPEN_FILES
 from shardscope.engine.convert.fitting import fitted
 from shardscope.engine.convert.planning import plan as make_plan
 from shardscope.engine.convert.selection import Chosen
+from shardscope.engine.convert.space import memory, space_beside
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.formats.roles import role_of
-from shardscope.engine.host import probe as probe_host
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import RenamesDocument
 from shardscope.engine.model.plan import (
-    Admission,
     CarriedFile,
     LeftOut,
     Plan,
@@ -47,6 +46,8 @@ TOOL: Final = f"shardscope {__version__}"
 CARRIED_ROLES: Final = frozenset({"config", "tokenizer"})
 """Files that come along: read by loaders as data. Code never does."""
 CARRIED_DOCUMENTS: Final = frozenset({"LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "USE_POLICY.md"})
+OPEN_BESIDE: Final = 64
+"""Descriptors that a conversion has open beside those of its workers: outputs that are not yet durable, staging, the library."""
 CARRIED_BYTES: Final = 256 << 20
 """Of one carried file: a vocabulary is large, weights are larger."""
 
@@ -131,11 +132,14 @@ def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
 
 def _buffers(chosen: Sequence[Chosen], options: PlanOptions) -> int:
     """Return the bytes of the copies' own buffers."""
-    from shardscope.engine.convert.work import Written, memory
+    from shardscope.engine.convert.work import Written
+    from shardscope.engine.convert.work import memory as buffers
 
     items = [Written(item.tensor, item.dtype, 0) for item in chosen]
     digest = options.digest == "sha256"
-    return memory(items, options.memory_bytes, options.workers, digest=digest, checks=options.check_crc).bytes
+    return buffers(
+        items, options.memory_bytes, options.workers, digest=digest, checks=options.check_crc
+    ).bytes
 
 
 def read_renames(path: str | os.PathLike[str]) -> tuple[RenameRule, ...]:
@@ -199,49 +203,8 @@ def absent_state(found: Inspection) -> tuple[LeftOut, ...]:
     return tuple(left)
 
 
-def admission_of(plan: Plan, machine: Machine) -> Admission:
-    """Return whether a plan may start on a machine."""
-    return admit(plan, machine, open_files=len(plan.files) + plan.options.workers + 32)
-
-
-def admitted_here(plan: Plan, target: str | None) -> Plan:
+def admitted_here(plan: Plan, target: str | os.PathLike[str] | None) -> Plan:
     """Return a plan with its admission on this machine; without a target the current folder's file system counts."""
-    return replace(plan, admission=admission_of(plan, machine_for(target or ".")))
-
-
-def machine_for(target: str) -> Machine:
-    """Return what this machine has to give for a target."""
-    place = nearest(target)
-    host = probe_host(place)
-    system = os.statvfs(place)
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Machine(
-        target_free=host.disk_free,
-        quota_free=None,
-        inodes_free=system.f_favail if system.f_files else None,
-        counts_inodes=bool(system.f_files),
-        ram_available=host.ram_available,
-        cgroup_limit=host.cgroup_limit,
-        cgroup_used=host.cgroup_used,
-        open_files=soft,
-    )
-
-
-def nearest(path: str) -> str:
-    """Return the nearest folder above a path that exists."""
-    place = os.path.abspath(path)
-    while not os.path.isdir(place):
-        place = os.path.dirname(place)
-    return place
-
-
-def sources_of(plan: Plan, catalogue: Catalogue) -> Sequence[str]:
-    """Return the files that a plan reads."""
-    wanted = {tensor.source for file in plan.files for tensor in file.tensors}
-    files = (
-        fragment.record.file
-        for tensor in catalogue.tensors
-        if tensor.name in wanted
-        for fragment in (*tensor.fragments, *tensor.replicas)
-    )
-    return tuple(dict.fromkeys(files))
+    beside = target if target is not None else os.path.join(os.curdir, "out")
+    open_files = plan.options.workers * OPEN_FILES + OPEN_BESIDE
+    return replace(plan, admission=admit(plan, space_beside(beside), memory(), open_files=open_files))

@@ -1,85 +1,61 @@
 """Whether a plan may start on this machine: each figure against what there is, and a plain verdict.
 
-Denied and unknown start nothing. A figure that the system does not tell is unknown and is never guessed.
+Denied and unknown start nothing. A figure that the system does not tell is unknown and is never guessed; only quotas, which many
+file systems keep to themselves, count where they can be read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
+from shardscope.engine.convert.planning import PROGRAM_BYTES
+from shardscope.engine.convert.space import Figure, Memory, Space
 from shardscope.engine.model.plan import Admission, AdmissionCheck, Plan, Verdict
 
-
-class Machine(Struct, frozen=True):
-    """What this machine has to give, as `convert/space` and `host` read it; null where it does not tell."""
-
-    target_free: int | None
-    """Bytes free for this user on the file system of the target, which is that of the staging folder."""
-    quota_free: int | None
-    """Bytes left of a quota; null where there is none that can be read."""
-    inodes_free: int | None
-    """Files that can still be made; null where the file system does not count them."""
-    counts_inodes: bool
-    ram_available: int | None
-    cgroup_limit: int | None
-    cgroup_used: int | None
-    open_files: int | None
-    """Descriptors that this process may have."""
+FILES_BESIDE = 8
+"""Files and folders of staging beside those of the plan: marker, journal, lock, documents."""
 
 
-def admit(plan: Plan, machine: Machine, *, open_files: int) -> Admission:
-    """Return the verdict on a plan; `open_files` is how many it holds open at once."""
-    checks = [
-        _check(
-            "disk",
-            plan.estimates.temporary_bytes.bytes,
-            machine.target_free,
-            "output and staging are one: they are staged beside the target",
-        ),
-        _check(
-            "memory budget",
-            plan.estimates.peak_ram_bytes.bytes,
-            _budget(plan),
-            "buffers of the plan's own tiles and workers, and the program",
-        ),
-        _check(
-            "RAM", plan.estimates.peak_ram_bytes.bytes, machine.ram_available, "MemAvailable of this machine"
-        ),
-        _check(
-            "open files", open_files, machine.open_files, "files of the plan, and the limit of this process"
-        ),
-    ]
-    if machine.quota_free is not None:
-        checks.append(
-            _check(
-                "quota", plan.estimates.temporary_bytes.bytes, machine.quota_free, "the quota of this user"
-            )
-        )
-    if machine.counts_inodes:
-        needed = len(plan.files) + len(plan.carried) + 8
-        checks.append(_check("files", needed, machine.inodes_free, "inodes of the file system"))
-    if machine.cgroup_limit is not None:
-        left = None if machine.cgroup_used is None else machine.cgroup_limit - machine.cgroup_used
-        checks.append(
-            _check(
-                "control group",
-                plan.estimates.peak_ram_bytes.bytes,
-                left,
-                "the memory limit of this control group, less what is used",
-            )
-        )
+def admit(plan: Plan, space: Space, memory: Memory, *, open_files: int) -> Admission:
+    """Return the verdict on a plan; `open_files` is how many descriptors it needs at once."""
+    checks = [*_on_disk(plan, space), *_in_memory(plan, memory)]
+    checks.append(_check("open files", open_files, memory.open_files))
     return Admission(_worst(checks), tuple(checks))
 
 
-def _budget(plan: Plan) -> int:
-    from shardscope.engine.convert.planning import PROGRAM_BYTES
+def _on_disk(plan: Plan, space: Space) -> Iterator[AdmissionCheck]:
+    staged = plan.estimates.temporary_bytes.bytes
+    files = len(plan.files) + len(plan.carried) + FILES_BESIDE
+    yield _check("disk", staged, space.free_bytes)
+    yield _check("files", files, space.free_files)
+    for what, needs, figure in (
+        ("quota", staged, space.quota_bytes),
+        ("quota of files", files, space.quota_files),
+    ):
+        if figure.value is not None:
+            yield _check(what, needs, figure)
+    if not space.file_bytes.unlimited:
+        yield _check("size of a file", max((file.bytes for file in plan.files), default=0), space.file_bytes)
 
-    return plan.options.memory_bytes + PROGRAM_BYTES
+
+def _in_memory(plan: Plan, memory: Memory) -> Iterator[AdmissionCheck]:
+    peak = plan.estimates.peak_ram_bytes.bytes
+    budget = Figure(
+        plan.options.memory_bytes + PROGRAM_BYTES,
+        "--memory for the buffers of the plan, and the program itself",
+    )
+    yield _check("memory budget", peak, budget)
+    yield _check("RAM", peak, memory.ram_available)
+    for what, figure in (("control group", memory.group_available), ("address space", memory.address_bytes)):
+        if not figure.unlimited:
+            yield _check(what, peak, figure)
 
 
-def _check(what: str, needs: int | None, has: int | None, basis: str) -> AdmissionCheck:
-    verdict: Verdict = "unknown" if needs is None or has is None else "admitted" if needs <= has else "denied"
-    return AdmissionCheck(what, needs, has, verdict, basis)
+def _check(what: str, needs: int | None, has: Figure) -> AdmissionCheck:
+    verdict: Verdict = "unknown"
+    if has.unlimited:
+        verdict = "admitted"
+    elif needs is not None and has.value is not None:
+        verdict = "admitted" if needs <= has.value else "denied"
+    return AdmissionCheck(what, needs, has.value, verdict, has.basis)
 
 
 def _worst(checks: Sequence[AdmissionCheck]) -> Verdict:
