@@ -8,8 +8,10 @@ import pytest
 
 from shardscope.app.cli.root import COMMANDS
 from shardscope.engine import inspect
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.workflow import StepName, StepState
 from tests.checkpoints import write_config, write_sharded
 
@@ -17,7 +19,7 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 CHECKPOINTS = sorted(FIXTURES.glob("*/*/checkpoint"))
 CURRENT, STOPPED = StepState.CURRENT, StepState.STOPPED
 NOT_NEEDED, NOT_AVAILABLE = StepState.NOT_NEEDED, StepState.NOT_AVAILABLE
-ON_REQUEST = StepState.ON_REQUEST
+ON_REQUEST, EXPERIMENTAL = StepState.ON_REQUEST, StepState.EXPERIMENTAL
 
 
 def described(path: Path) -> Descriptor:
@@ -39,7 +41,7 @@ def stops(descriptor: Descriptor) -> dict[StepName, str | None]:
 def test_every_checkpoint_has_the_six_steps_in_order(path: Path) -> None:
     descriptor = described(path)
     workflow = descriptor.workflow
-    open_ = (CURRENT, NOT_NEEDED)
+    open_ = (CURRENT, NOT_NEEDED, EXPERIMENTAL)
     first = next((step.name for step in workflow.steps if step.state not in open_), None)
     found = {item.code for item in descriptor.blockers}
 
@@ -79,12 +81,32 @@ def test_what_is_opaque_stops_and_says_so(family: str) -> None:
 
     assert found[StepName.INSPECT] is CURRENT
     assert found[StepName.ESCALATE] is ON_REQUEST
-    assert found[StepName.ADAPT] is NOT_AVAILABLE
+    assert found[StepName.ADAPT] is ON_REQUEST
     assert found[StepName.VALIDATE] is STOPPED
-    assert found[StepName.MATERIALIZE] is NOT_AVAILABLE
+    assert found[StepName.MATERIALIZE] is ON_REQUEST
     assert found[StepName.LOAD] is STOPPED
     assert stops(descriptor)[StepName.ESCALATE] == "trust.opaque_pickle"
     assert descriptor.workflow.stops_at is StepName.ESCALATE
+
+
+# R064
+@pytest.mark.parametrize("family", ["torch/zip_views", "dcp/fsdp2_odd_world2", "deepspeed/zero3-w3-fp32"])
+def test_what_was_decoded_can_be_adapted_and_materialized_as_an_experiment(family: str) -> None:
+    wish = Decoding(Intent("inspect", "command line"))
+    found = states(inspect(FIXTURES / family / "checkpoint", digest="none", decoding=wish).descriptor)
+
+    assert found[StepName.ESCALATE] is CURRENT
+    assert found[StepName.ADAPT] is EXPERIMENTAL
+    assert found[StepName.VALIDATE] is CURRENT
+    assert found[StepName.MATERIALIZE] is EXPERIMENTAL
+
+
+def test_what_is_broken_is_not_materialized() -> None:
+    wish = Decoding(Intent("inspect", "command line"))
+    descriptor = inspect(FIXTURES / "dcp/bad_hole/checkpoint", digest="none", decoding=wish).descriptor
+
+    assert states(descriptor)[StepName.MATERIALIZE] is STOPPED
+    assert stops(descriptor)[StepName.MATERIALIZE] == "dcp.hole"
 
 
 def test_opaque_files_beside_readable_weights_need_no_escalation(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How far one checkpoint can go on the way to a loaded model, and what stops the next step.
 
-The six steps stand in a fixed order. What this release does not do is said so for every checkpoint, whatever its state:
-reading with a producer's own code stays unavailable, and nothing here writes.
+The six steps stand in a fixed order. Reading with a producer's own code stays unavailable, whatever is asked for: what is opaque is
+read as data, when a person asks for it. Adapting and materializing are experimental: they are tested, and qualified for no
+producer.
 """
 
 from collections.abc import Sequence
@@ -35,15 +36,16 @@ def workflow_of(
     decoded: bool = False,
 ) -> Workflow:
     """Return the six steps for one checkpoint. `blockers` are ordered, the worst first; `decoded`: decoding was asked for."""
+    readable = decoded or state.weights.presence is Presence.PRESENT
     if classification.status is not Status.CONDITIONAL:
         steps = _nothing_beyond(classification, blockers)
     else:
         steps = (
             Step(StepName.INSPECT, StepState.CURRENT, None, _EXAMINED),
             _escalate(classification.format, state, trust, blockers, decoded=decoded),
-            _adapt(classification.format, adapter, decoded=decoded),
+            _adapt(classification.format, adapter, readable=readable),
             _validate(tensors, trust, blockers, decoded=decoded),
-            _materialize(classification.format),
+            _materialize(classification.format, blockers, readable=readable),
             _load(classification.format, blockers),
         )
     ends = (StepState.STOPPED, StepState.NOT_AVAILABLE, StepState.ON_REQUEST)
@@ -86,7 +88,7 @@ def _escalate(
     return Step(StepName.ESCALATE, StepState.ON_REQUEST, _opaque_code(blockers), says)
 
 
-def _adapt(format_name: str, adapter: AdapterMatch, *, decoded: bool) -> Step:
+def _adapt(format_name: str, adapter: AdapterMatch, *, readable: bool) -> Step:
     if format_name == CANONICAL:
         return Step(StepName.ADAPT, StepState.NOT_NEEDED, None, "whole named tensors, canonical as they are")
     if format_name == ADAPTER:
@@ -94,15 +96,15 @@ def _adapt(format_name: str, adapter: AdapterMatch, *, decoded: bool) -> Step:
     if format_name == COMPOSITE:
         says = "one part at a time: inspect its folder"
         return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, "layout.composite", says)
-    if decoded and adapter.status is not AdapterStatus.AMBIGUOUS:
+    if format_name in RECOGNISED_ONLY:
+        return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, None, "the format is recognised only")
+    if adapter.status is AdapterStatus.AMBIGUOUS:
+        says = "a capability was named; no adapter is here"
+        return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, "capability.ambiguous", says)
+    if readable:
         says = "by the maps of its own files; no adapter is qualified for what wrote it"
         return Step(StepName.ADAPT, StepState.EXPERIMENTAL, None, says)
-    if adapter.status is AdapterStatus.NONE:
-        says = "no adapter is qualified for what wrote it"
-    else:
-        says = "a capability was named; no adapter is here"
-    code = "capability.ambiguous" if adapter.status is AdapterStatus.AMBIGUOUS else None
-    return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, code, says)
+    return Step(StepName.ADAPT, StepState.ON_REQUEST, None, "waits for decoding")
 
 
 def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker], *, decoded: bool) -> Step:
@@ -123,12 +125,20 @@ def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker],
     return Step(StepName.VALIDATE, StepState.NOT_AVAILABLE, None, "recognised only; tensors are not read")
 
 
-def _materialize(format_name: str) -> Step:
+def _materialize(format_name: str, blockers: Sequence[Blocker], *, readable: bool) -> Step:
     if format_name == CANONICAL:
         return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "it is canonical already")
     if format_name == ADAPTER:
         return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "an adapter stays an adapter")
-    return Step(StepName.MATERIALIZE, StepState.NOT_AVAILABLE, None, "this release writes nothing")
+    if format_name in RECOGNISED_ONLY or format_name == COMPOSITE:
+        return Step(StepName.MATERIALIZE, StepState.NOT_AVAILABLE, None, "nothing here converts it as it is")
+    code = _first(blockers, Blocks.CONVERT, errors_only=True)
+    if code is not None:
+        return Step(StepName.MATERIALIZE, StepState.STOPPED, code, "nothing would be written")
+    if readable:
+        says = "shardscope convert: staged, verified, and there whole or not at all"
+        return Step(StepName.MATERIALIZE, StepState.EXPERIMENTAL, None, says)
+    return Step(StepName.MATERIALIZE, StepState.ON_REQUEST, None, "waits for decoding")
 
 
 def _load(format_name: str, blockers: Sequence[Blocker]) -> Step:
