@@ -19,7 +19,7 @@ from shardscope.engine.parse.pickled.tree import Tree
 
 _NAME: Final = re.compile(r"[A-Za-z]\w{0,31}")
 _MOST_AXES: Final = 8
-_MOST_RANKS: Final = 1 << 20
+_MOST_RANKS: Final = 1 << 17
 
 
 class Layout(Struct, frozen=True):
@@ -92,7 +92,7 @@ class DTensors:
             tuple(mesh.sizes[axis] for axis in axes),
             tuple(found[axis] for axis in axes),
         )
-        return layout, _place(layout.sizes, [mesh.coordinate[axis] for axis in axes])
+        return layout, place_of(layout.sizes, [mesh.coordinate[axis] for axis in axes])
 
     def _placement(self, number: Number) -> Placement:
         node = self._tree.node(number)
@@ -156,9 +156,11 @@ class DTensors:
             raise odd("this rank is outside of its mesh")
         rank = tree.integer(number, "_rank")
         table = self._decoder.integers(self._file, mesh or tree.tensor(number, "_rank_map"))
+        if table is not None and len(table) < prod(sizes):
+            raise odd("its mesh has more places than ranks")
         if mesh is not None:
             ranks = table
-            rank = table[_place(sizes, coordinate)] if rank is None and table is not None else rank
+            rank = table[place_of(sizes, coordinate)] if rank is None and table is not None else rank
         else:
             ranks = _from_layout(offsets, coordinate, rank, table)
         return _Mesh(self._names(number, len(sizes)), sizes, coordinate, ranks, rank)
@@ -210,7 +212,8 @@ def _shards(placement: Placement, dim: int | None) -> bool:
     return isinstance(placement, Shard) and placement.dim == dim
 
 
-def _place(sizes: Sequence[int], coordinate: Sequence[int]) -> int:
+def place_of(sizes: Sequence[int], coordinate: Sequence[int]) -> int:
+    """Return the place of coordinates on a mesh, row-major."""
     place = 0
     for size, at in zip(sizes, coordinate, strict=True):
         place = place * size + at
@@ -268,5 +271,5 @@ def _permuted(mesh: _Mesh, layout: Layout) -> tuple[int, ...] | None:
         at = [0] * len(axes)
         for axis, position in zip(axes, coordinates(layout.sizes, place), strict=True):
             at[axis] = position
-        found.append(mesh.ranks[_place(mesh.sizes, at)])
+        found.append(mesh.ranks[place_of(mesh.sizes, at)])
     return tuple(found)

@@ -6,14 +6,14 @@ from math import prod
 from msgspec.structs import replace
 
 from shardscope.engine.formats.decode.dcp_metadata import in_words
-from shardscope.engine.formats.decode.dtensors import Layout
+from shardscope.engine.formats.decode.dtensors import Layout, coordinates, place_of
 from shardscope.engine.formats.decode.rank_tensors import Gathered, Trouble, alike, labelled
 from shardscope.engine.formats.decode.sharded_tensors import Box
 from shardscope.engine.formats.decode.whole import held_by, identity
 from shardscope.engine.formats.fragments import LARGEST, Work, cover
 from shardscope.engine.formats.fragments import Fragment as Placed
 from shardscope.engine.geometry.constructors.dcp import chunk_list
-from shardscope.engine.geometry.constructors.dtensor import dtensor
+from shardscope.engine.geometry.constructors.dtensor import Shard, dtensor
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role, Shape
@@ -76,7 +76,11 @@ class Wholes:
         copies = [labelled(fragment, label) for _, fragment in held]
         return self._listed(item, identity(item.shape), held_by(label), copies[:1], copies[1:], None)
 
-    def _dtensor(self, item: Gathered, layout: Layout) -> LogicalTensor:
+    def _dtensor(self, item: Gathered, layout: Layout) -> LogicalTensor | None:
+        if len(item.parts) < layout.places:
+            item, layout = _cut_axes_alone(item, layout)
+            if not layout.sizes:
+                return self._plain(item)
         axes = tuple(MeshAxis(name, size) for name, size in zip(layout.names, layout.sizes, strict=True))
         labels = _labels(item, layout.places)
         mesh = DeviceMesh(axes, labels)
@@ -183,6 +187,30 @@ class Wholes:
         if earlier == tensor.name:
             return tensor
         return replace(tensor, alias_of=earlier)
+
+
+def _cut_axes_alone(item: Gathered, layout: Layout) -> tuple[Gathered, Layout]:
+    """Return a tensor without the axes that repeat it: what positions along them hold are copies of one part.
+
+    So a tensor is whole as long as one of its copies is here.
+    """
+    cut = [axis for axis, item in enumerate(layout.placements) if isinstance(item, Shard)]
+    reduced = Layout(
+        tuple(layout.names[axis] for axis in cut),
+        tuple(layout.sizes[axis] for axis in cut),
+        tuple(layout.placements[axis] for axis in cut),
+    )
+    parts: dict[int, list[tuple[int, Fragment]]] = {}
+    ranks: list[int | None] = [None] * reduced.places
+    for place in range(layout.places):
+        at = coordinates(layout.sizes, place)
+        kept = place_of(reduced.sizes, [at[axis] for axis in cut])
+        parts.setdefault(kept, []).extend(item.parts.get(place, ()))
+        if ranks[kept] is None and place < len(item.ranks):
+            ranks[kept] = item.ranks[place]
+    held = {place: copies for place, copies in parts.items() if copies}
+    found = Gathered(item.name, item.dtype, item.shape, reduced, tuple(ranks), held, item.parameter)
+    return found, reduced
 
 
 def _labels(item: Gathered, places: int) -> tuple[int, ...]:
