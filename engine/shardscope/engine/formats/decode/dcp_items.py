@@ -199,15 +199,11 @@ class Locator:
                 self._located[number] = found
 
     def _within(self, entry: Entry, wanted: Sequence[Wanted], numbers: Sequence[int]) -> list[int]:
-        """Return the items that lie in the file; those without elements need no bytes."""
+        """Return the items that lie in the file, and report the others."""
         kept, beyond = [], []
         for number in numbers:
             item = wanted[number]
-            if 0 in item.shape:
-                self._located[number] = Fragment(
-                    item.label, item.shape, Record(entry.text, min(item.place.begin, entry.size), 0, 0), 0
-                )
-            elif item.place.begin < 0 or item.place.length < 0 or item.end > entry.size:
+            if item.place.begin < 0 or item.place.length < 0 or item.end > entry.size:
                 beyond.append(item)
             else:
                 kept.append(number)

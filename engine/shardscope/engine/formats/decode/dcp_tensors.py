@@ -18,7 +18,7 @@ from shardscope.engine.formats.fragments import LARGEST, Coverage, Work, cover
 from shardscope.engine.formats.fragments import Fragment as Box
 from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Role
 from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from shardscope.engine.model.text import counted
@@ -102,14 +102,14 @@ class _Building:
             wanted += [
                 Wanted(name, number, dtype, chunk.sizes, chunk.place)
                 for number, chunk in enumerate(tensor.chunks)
-                if chunk.place is not None
+                if chunk.place is not None and 0 not in chunk.sizes
             ]
             chunks_end = len(wanted)
             wanted += [
                 Wanted(name, number, dtype, chunk.sizes, chunk.place)
                 for number, copies in tensor.copies.items()
                 for chunk in copies
-                if chunk.place is not None
+                if chunk.place is not None and 0 not in chunk.sizes
             ]
             ends.append((chunks_end, len(wanted)))
         found = Locator(self._decoder).locate(wanted)
@@ -117,6 +117,8 @@ class _Building:
         tensors = []
         for mapped, (middle, end) in zip(kept, ends, strict=True):
             held = [item for item in found[begin:middle] if item is not None]
+            if 0 in mapped[0].shape:
+                held = [_nothing(mapped[0])]
             copies = [item for item in found[middle:end] if item is not None]
             tensors.append(_tensor(mapped, held, copies))
             begin = end
@@ -202,6 +204,12 @@ class _Building:
         self._probe.report(code, tensors[0].source, count=len(tensors), tensor=tensors[0].name, **params)
 
 
+def kept_labels(boxes: _Boxes) -> list[int]:
+    """Return the numbers of the chunks that a map has: those with elements, or the first one where none has any."""
+    held = [number for number, (_, sizes) in enumerate(boxes) if 0 not in sizes]
+    return held or list(range(len(boxes)))[:1]
+
+
 def _proven(shape: Shape, boxes: _Boxes, work: Work) -> _Geometry:
     """Return how boxes lie in a tensor. Raises `Fault` `limit.fragment_steps`."""
     axes = len(shape)
@@ -216,7 +224,8 @@ def _proven(shape: Shape, boxes: _Boxes, work: Work) -> _Geometry:
         if any(end > size for end, size in zip(reach, shape, strict=True)):
             return _Geometry(beyond=reach)
     coverage = cover([Box(offsets, sizes, 0) for offsets, sizes in boxes], shape, work)
-    mapped, mesh = chunk_list(shape, boxes) if boxes else (None, None)
+    labels = kept_labels(boxes)
+    mapped, mesh = chunk_list(shape, [boxes[label] for label in labels], labels) if labels else (None, None)
     return _Geometry(coverage=coverage, map=mapped, mesh=mesh)
 
 
@@ -237,6 +246,11 @@ def _tensor(described: _Mapped, held: Sequence[Fragment], copies: Sequence[Fragm
         replicas=tuple(copies),
         note=_note(tensor, held),
     )
+
+
+def _nothing(tensor: SavedTensor) -> Fragment:
+    """Return the fragment of a tensor without elements, wherever it may be said to lie."""
+    return Fragment(0, tensor.chunks[0].sizes, Record(tensor.source.text, 0, 0, 0), 0)
 
 
 def _promoted(held: Sequence[Fragment], copies: Sequence[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
