@@ -4,8 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -28,6 +27,7 @@ from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor, Record
+from shardscope.engine.model.course import Course
 from shardscope.engine.model.descriptor import to_json
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import (
@@ -76,12 +76,13 @@ def materialize(
     hf_cache: bool = False,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
+    course: Course | None = None,
 ) -> Converted:
     """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
 
     `confirm` is asked once, with the plan and its admission on this machine, before anything is made. `replace` exchanges an
     existing target, `discard` then removes the old one; `allow_gap` lets file systems that cannot exchange two folders do it in
-    two steps.
+    two steps. `course` tells afterwards, whatever the outcome, which stage was the last and what became of the staging folder.
 
     Raises `Fault`: the first blocker of the plan, `admission.denied`, `admission.unknown`, `admission.declined`,
     `convert.unsound`, `convert.copies_differ`, `verify.*`, those of staging, copying and promotion, `source.changed`;
@@ -93,36 +94,40 @@ def materialize(
     admission = _admitted(plan)
     if not confirm(plan):
         raise Fault("admission.declined")
-    allowed = plan.estimates.temporary_bytes.bytes or 0
-    with (
-        Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source,
-        Staging(
-            target,
-            allowed=allowed,
-            sources=[path],
-            replace=replace,
-            allow_gap=allow_gap,
-            plan=plan.source.identity,
-        ) as staging,
-    ):
-        work = _Work(plan, prepared, source, staging, cancel, progress)
-        with work.timed("prove"):
+    course = course or Course()
+    course.begin("target")
+    staging = Staging(
+        target,
+        allowed=plan.estimates.temporary_bytes.bytes or 0,
+        sources=[path],
+        replace=replace,
+        allow_gap=allow_gap,
+        plan=plan.source.identity,
+    )
+    try:
+        with Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source, staging:
+            work = _Work(plan, prepared, source, staging, cancel, progress)
+            course.begin("prove")
             work.prove()
-        with work.timed("copy"):
+            course.begin("copy")
             outputs = work.write()
-        with work.timed("verify"):
+            course.begin("verify")
             work.verify()
-        manifest = work.manifest(outputs)
-        staging.write_small(MANIFEST_NAME, to_json(manifest).encode())
-        changes = source.recheck(prepared.inspection.inventory, cancel=cancel)
-        if changes:
-            raise Fault(changes[0].code, **changes[0].params)
-        staged = sum(record.size for record in staging.records)
-        run = Run(RUN, admission, staged, peak_rss(), round(time.monotonic() - began, 3), dict(work.seconds))
-        staging.write_small(RUN_NAME, to_json(run).encode())
-        promoted = promote(staging)
-        if discard:
-            discard_old(staging)
+            manifest = work.manifest(outputs)
+            staging.write_small(MANIFEST_NAME, to_json(manifest).encode())
+            changes = source.recheck(prepared.inspection.inventory, cancel=cancel)
+            if changes:
+                raise Fault(changes[0].code, **changes[0].params)
+            course.begin("promote")
+            staged = sum(record.size for record in staging.records)
+            seconds = round(time.monotonic() - began, 3)
+            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds))
+            staging.write_small(RUN_NAME, to_json(run).encode())
+            promoted = promote(staging)
+            if discard:
+                discard_old(staging)
+    finally:
+        course.note(staging.notes)
     return Converted(plan, manifest, run, promoted)
 
 
@@ -153,7 +158,6 @@ class _Work:
         progress: OnProgress | None,
     ) -> None:
         self.plan = plan
-        self.seconds: dict[str, float] = {}
         self.validation: list[Validation] = []
         self._inventory = prepared.inspection.inventory
         self._recorded = [
@@ -166,13 +170,8 @@ class _Work:
         self._progress = progress
         self._open = opener_of(source, self._inventory)
         self._lowered: dict[str, Lowered] = {}
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Measure a stage."""
-        began = time.monotonic()
-        yield
-        self.seconds[stage] = round(time.monotonic() - began, 3)
+        self._total = sum(file.bytes for file in plan.files)
+        self._copied = 0
 
     @property
     def _planned(self) -> Sequence[PlannedTensor]:
@@ -270,10 +269,18 @@ class _Work:
                 digest=self.plan.options.digest == "sha256",
                 checks=wanted,
                 cancel=self._cancel,
-                progress=self._progress,
+                progress=None if self._progress is None else self._of_all,
             )
             output.finish(copied.sha256)
+        self._copied += copied.bytes
         return copied
+
+    def _of_all(self, report: Progress) -> None:
+        """Hand on how far one file is as how far all of them are: that is what a person waits for."""
+        if self._progress is not None:
+            self._progress(
+                Progress(report.stage, self._copied + report.done, self._total, report.unit, report.subject)
+            )
 
     def _items(self, file: PlannedFile) -> list[Written]:
         built = header.build(file.tensors)

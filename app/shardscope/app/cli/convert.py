@@ -93,6 +93,7 @@ def convert(
     Nothing of it is executed, and no framework is needed. Buffers stay within --memory whatever the size of a tensor.
     """
     from shardscope.engine import materialize, prepare, read_plan
+    from shardscope.engine.model.course import Course
 
     if (allow_gap or discard_old) and not replace:
         raise click.UsageError("--allow-gap and --discard-old need --replace.", click.get_current_context())
@@ -113,6 +114,7 @@ def convert(
                 progress=report,
             )
         confirmed = _Confirmation(session, yes=yes, machine=as_json)
+        session.course = Course()
         with watching(session, progress, machine=as_json) as report:
             done = materialize(
                 path,
@@ -126,7 +128,10 @@ def convert(
                 hf_cache=hf_cache,
                 cancel=cancel,
                 progress=report,
+                course=session.course,
             )
+    for note in session.course.notes:
+        session.out.narrate(f"{note.message} {note.remedy} [{note.code}]")
     if as_json:
         from shardscope.engine.model.descriptor import to_json
 

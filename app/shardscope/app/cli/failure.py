@@ -8,7 +8,7 @@ import click
 
 from shardscope.app.cli.output import OutputFailed, PipeClosed, is_terminal
 from shardscope.app.cli.session import Session
-from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.descriptor import to_json
 from shardscope.engine.model.documents import ErrorBody, ErrorDocument
@@ -27,6 +27,10 @@ def describe(error: BaseException, session: Session) -> Blocker:
         case Fault():
             return blocker(error.finding, _subject(error.finding))
         case click.Abort() | Cancelled() | KeyboardInterrupt():
+            course = session.course
+            if course is not None and course.stage is not None:
+                stopped: dict[str, Param] = {"signal": session.interrupt.name, "doing": course.doing}
+                return blocker(Finding("convert.cancelled", stopped))
             return blocker(Finding("command.cancelled", {"signal": session.interrupt.name}))
         case click.ClickException():
             return blocker(Finding("usage.invalid", {"problem": _problem(error), "help": _help(error)}))
@@ -45,7 +49,15 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
     code = CODES[failure.code].exit or ExitCode.BLOCKED
     out = session.out
     if document and not out.wrote:
-        body = ErrorBody(failure.code, failure.message, failure.remedy, failure.subject, failure.params)
+        body = ErrorBody(
+            failure.code,
+            failure.message,
+            failure.remedy,
+            failure.subject,
+            failure.params,
+            stage=_stage(failure, session),
+            notes=tuple(note.message for note in _notes(session)),
+        )
         try:
             out.write(to_json(ErrorDocument(ERROR, body, int(code))).encode())
         except (PipeClosed, OutputFailed):
@@ -59,7 +71,22 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
     out.narrate(f"shardscope: {named}{failure.message}")
     if code is not ExitCode.CANCELLED:
         out.narrate(f"{failure.remedy} [{failure.code}]")
+        if session.course is not None and session.course.stage is not None:
+            out.narrate(f"It failed while {session.course.doing}.")
+    for note in _notes(session):
+        out.narrate(note.message)
+        if note.severity is not Severity.INFO:
+            out.narrate(f"{note.remedy} [{note.code}]")
     return code
+
+
+def _stage(failure: Blocker, session: Session) -> str:
+    course = session.course
+    return failure.stage if course is None or course.stage is None else course.stage
+
+
+def _notes(session: Session) -> Sequence[Blocker]:
+    return () if session.course is None else session.course.notes
 
 
 def frames(error: BaseException) -> list[str]:

@@ -1,7 +1,12 @@
 """What one run of the command line carries from its first option to its last line."""
 
+from typing import TYPE_CHECKING
+
 from shardscope.app.cli.interrupt import Interrupt
 from shardscope.app.cli.output import Output
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.course import Course
 
 
 class Session:
@@ -17,6 +22,8 @@ class Session:
         """Say nothing on standard error but errors."""
         self.verbose = 0
         """How often `-v` was given."""
+        self.course: Course | None = None
+        """Of the conversion that runs: where it is, and what became of its staging folder."""
 
     def narrate(self, text: str) -> None:
         """Say something beside the data, unless `--quiet` was given."""

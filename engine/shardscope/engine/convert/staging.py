@@ -31,7 +31,7 @@ from shardscope.engine.convert.place import Inode, Place
 from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.removal import remove_staging
 from shardscope.engine.convert.steps import At, nowhere
-from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.blocker import Fault, Finding, Param
 from shardscope.engine.model.schemas import STAGING
 from shardscope.engine.model.staging import FileRecord, Marker, State
 from shardscope.engine.model.text import exact_text, path_text
@@ -82,6 +82,7 @@ class Staging:
         self.discard = False
         """Remove the old output too, once the new one is in its place."""
         self.output_inode: int | None = None
+        self._interrupted = False
         self._stack = ExitStack()
         self._turn = threading.Lock()
         self._sizes: dict[str, int] = {}
@@ -106,6 +107,7 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._interrupted = kind is not None
         with self._stack:
             for file in self._files:
                 file.close()
@@ -288,14 +290,21 @@ class Staging:
         except Fault as fault:
             self.notes.append(fault.finding)
         self.promoted = self.promoted or self._is_in_place()
+        if self.promoted and self._interrupted:
+            self.notes.append(Finding("stage.promoted", {"file": self.place.file}))
         if self._holds_old() and not (self.promoted and self.discard):
             return
         if self.keep and not self.promoted:
             self.notes.append(Finding("stage.kept", {"file": self.place.file, "staging": self.file}))
             return
+        removed = self._remove()
         if not self.promoted:
-            self.notes.append(Finding("stage.nothing_promoted", {"file": self.place.file}))
-        self._remove()
+            named: dict[str, Param] = {"file": self.place.file}
+            self.notes.append(
+                Finding("stage.nothing_promoted", named)
+                if removed
+                else Finding("stage.kept", {**named, "staging": self.file})
+            )
 
     def _is_in_place(self) -> bool:
         try:
@@ -318,13 +327,15 @@ class Staging:
         except OSError:
             return True
 
-    def _remove(self) -> None:
+    def _remove(self) -> bool:
         try:
             remove_staging(self.place.parent, self.name, self.at)
         except FileNotFoundError:
             pass  # somebody else did
         except OSError as error:
             self.notes.append(Finding("stage.not_removed", {"staging": self.file, "reason": reason(error)}))
+            return False
+        return True
 
     def _record(self, file: OutputFile, sha256: str | None) -> FileRecord:
         record = FileRecord(file.name, file.size, sha256)

@@ -139,6 +139,10 @@ class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):
     remedy: str
     subject: str | None
     params: dict[str, Param]
+    stage: str
+    """The first stage that failed: of a conversion the one that ran, otherwise that of the code."""
+    notes: tuple[str, ...] = ()
+    """What became of what had been begun, a sentence each."""
 
 
 class ErrorDocument(Struct, frozen=True, forbid_unknown_fields=True):

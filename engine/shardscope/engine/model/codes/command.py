@@ -55,4 +55,14 @@ TABLE: Final[tuple[Code, ...]] = (
         "there is nothing to clean up.",
         exit=ExitCode.CANCELLED,
     ),
+    Code(
+        "convert.cancelled",
+        Severity.ERROR,
+        Stage.COMMAND,
+        "Stopped by {signal:word} while {doing:word}.",
+        "Run the command again when you want the output; what is said beside this tells what is left of this run.",
+        "A person, or the end of the session, stopped a conversion that had begun. An output appears by one rename at the very "
+        "end, so what stands at the target is the old state or the new one, whole.",
+        exit=ExitCode.CANCELLED,
+    ),
 )

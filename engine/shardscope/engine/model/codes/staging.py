@@ -206,9 +206,16 @@ TABLE: Final[tuple[Code, ...]] = (
     _note(
         "nothing_promoted",
         Severity.INFO,
-        "Nothing was promoted: {file:path} is as it was.",
+        "Nothing was promoted: {file:path} is as it was, and what was staged is removed.",
         "Convert again when what is said above is settled.",
         "The staging folder was removed; sources and target were not touched.",
+    ),
+    _note(
+        "promoted",
+        Severity.WARNING,
+        "The output is in its place all the same: {file:path} is whole, and is the new one.",
+        "Look at what is said above; `shardscope verify` holds the output against its manifest.",
+        "What stopped the run came after the one rename that makes an output appear.",
     ),
     _note(
         "kept",
