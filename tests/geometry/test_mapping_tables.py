@@ -10,7 +10,7 @@ import pytest
 from shardscope.engine.geometry.mapping.sections import Asked, sectioned, taken
 from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
 from shardscope.engine.geometry.mapping.templates import VARIANTS, Names, variants, written
-from shardscope.engine.mappings import MEGATRON, NAMES, read_table, table, tables
+from shardscope.engine.mappings import MEGATRON, META, NAMES, VLLM, read_table, table, tables
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.mapping import (
@@ -158,10 +158,15 @@ def test_sections_that_do_not_come_to_the_extent_are_refused(view: View, extent:
 
 
 def test_the_packaged_tables_are_sound() -> None:
-    base = LayoutTable(table(MEGATRON))
     assert [one.name for one in tables()] == list(NAMES)
-    for name in NAMES[1:]:
-        assert NamingTable(table(name), base).naming.models
+    layouts = {one.name: LayoutTable(one) for one in tables() if isinstance(one.table, Layout)}
+    assert set(layouts) == {MEGATRON, VLLM, META}
+    assert all(base.layout.formats for base in layouts.values())
+    for one in tables():
+        if isinstance(one.table, Naming):
+            found = NamingTable(one, layouts[one.table.layout])
+            assert found.naming.models
+            assert set(layouts[one.table.layout].kinds) >= {made.of for made in found.naming.made}
     with pytest.raises(KeyError):
         table("other")
 
@@ -191,6 +196,8 @@ W = Kind("w", ("a.{layer}.w",), cut=0, view=View(0, (), (Section("x"), Section("
         msgspec.structs.replace(W, each=True, cut=1),
         msgspec.structs.replace(W, each=True, view=None),
         msgspec.structs.replace(W, each=True, view=View(0, (2,), (Section("x"),))),
+        msgspec.structs.replace(W, each=True, view=View(0, (), (Section("x", shared=True),))),
+        msgspec.structs.replace(W, view=View(0, (), (Section("x", 2, shared=True),))),
     ],
 )
 def test_a_layout_that_contradicts_itself_is_refused(kind: Kind) -> None:

@@ -85,7 +85,7 @@ def verify(
         )
         catalogue = other.catalogue or Catalogue(())
         if manifest is not None:
-            catalogue, _ = named(catalogue, other, manifest.options)
+            catalogue = named(catalogue, other, manifest.options).catalogue
         there = _Side(against, other, catalogue)
         for tensor, difference in _compared(here, there, manifest, hf_cache, cancel, progress):
             total += bytes_of(tensor) or 0

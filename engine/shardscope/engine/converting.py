@@ -39,7 +39,7 @@ from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.source import Entry, Inventory
 from shardscope.engine.model.state import Presence
 from shardscope.engine.model.text import counted
-from shardscope.engine.naming import CONFIG_FOLDERS, named, true_rows
+from shardscope.engine.naming import CONFIG_FOLDERS, load_notes, named, true_rows
 from shardscope.engine.version import __version__
 
 TOOL: Final = f"shardscope {__version__}"
@@ -95,7 +95,8 @@ def prepare(
     if not catalogue.tensors and opaque and decoding is None:
         raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
     source = source_of(found, decoded=decoding is not None)
-    catalogue, decisions = named(catalogue, found, options)
+    names = named(catalogue, found, options)
+    catalogue = names.catalogue
     if plan is not None:
         return Prepared(found, catalogue, fitted(plan, source, catalogue))
     try:
@@ -105,9 +106,9 @@ def prepare(
             catalogue=catalogue,
             options=options,
             carried=carried_files(found.inventory) if options.carry and config is None else (),
-            absent=absent_state(found),
-            decisions=decisions,
-            blockers=found.descriptor.blockers,
+            absent=(*names.left_out, *absent_state(found)),
+            decisions=names.decisions,
+            blockers=load_notes(found.descriptor.blockers, found, catalogue, options),
             size_of=bytes_of,
             buffers=lambda chosen: _buffers(chosen, options),
             rows=true_rows(path, found, catalogue, options, hf_cache=hf_cache),

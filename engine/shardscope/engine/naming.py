@@ -4,62 +4,147 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_bytes
 from shardscope.engine.convert.selection import Rows
 from shardscope.engine.formats import model_config
+from shardscope.engine.formats.fitting import fitting_tables, in_words
 from shardscope.engine.formats.probe import Probe
-from shardscope.engine.geometry.mapping.apply import apply
+from shardscope.engine.geometry.mapping.apply import Mapped, apply
+from shardscope.engine.geometry.mapping.joining import joined
 from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
 from shardscope.engine.inspection import Inspection
-from shardscope.engine.mappings import MEGATRON, NAMES, read_table, table
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.mappings import MEGATRON, NAMES, read_table, table, tables
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.mapping import MappingDocument, ModelFacts, Naming
-from shardscope.engine.model.plan import Decision, PlanOptions
-from shardscope.engine.model.text import display_name
+from shardscope.engine.model.mapping import Layout, MappingDocument, ModelFacts, Naming
+from shardscope.engine.model.plan import Decision, LeftOut, PlanOptions
+from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.source.source import Source
 
 CONFIG_FOLDERS: Final = (b"", b"huggingface", b"hf_weights", b"context")
 """Where configuration stands, relative to the checkpoint."""
 
 
-def named(
-    catalogue: Catalogue, found: Inspection, options: PlanOptions
-) -> tuple[Catalogue, tuple[Decision, ...]]:
+ANSWERED: Final = frozenset(
+    {"consolidated.names", "megatron.names_kept", "vllm.geometry", "vllm.same_on_ranks"}
+)
+"""What inspection says of names and of parts that a mapping table then gives."""
+_ASKING: Final = frozenset({"consolidated.names", "megatron.names_kept"})
+"""What tells already that a loader does not know the names."""
+
+
+class Named(Struct, frozen=True):
+    """A catalogue under the names that it is written with."""
+
+    catalogue: Catalogue
+    decisions: tuple[Decision, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    """Tensors that the model works out by itself."""
+
+
+def named(catalogue: Catalogue, found: Inspection, options: PlanOptions) -> Named:
     """Return a catalogue under the names of the mapping table that a person asked for, and what was decided by it.
 
-    Raises `Fault`: `mapping.*`, `convert.mapping_unknown`, `convert.mapping_component`.
+    What ranks hold of a tensor is put together first, where the checkpoint does not say how and the table does. Raises `Fault`:
+    `mapping.*`, `convert.mapping_unknown`, `convert.mapping_component`.
     """
     if options.mapping is None:
-        return catalogue, ()
+        return Named(catalogue)
     if options.component != "model":
         raise Fault("convert.mapping_component", component=options.component)
     document = _document(options.mapping)
     if not isinstance(document.table, Naming):
         raise Fault("convert.mapping_unknown", name=document.name, known=", ".join(namings()))
-    naming = NamingTable(document, LayoutTable(table(document.table.layout)))
+    naming = NamingTable(document, LayoutTable(_layout(document.table)))
     facts = found.model or ModelFacts()
     if options.vocab_size is not None:
         facts = replace(facts, vocabulary=options.vocab_size)
-    model = catalogue.of("model")
-    mapped = apply(naming, facts, [tensor for tensor in model if not _is_runtime(tensor)])
+    naming.check(facts)
+    parts = [tensor for tensor in catalogue.of("model") if not _is_runtime(tensor)]
+    whole = joined(naming.layout, facts, parts)
+    mapped = apply(naming, facts, whole)
     others = tuple(tensor for tensor in catalogue.tensors if tensor.component != "model")
-    decision = Decision(
+    return Named(
+        Catalogue((*mapped.tensors, *others)),
+        (*_joining(naming, facts, parts), _decision(document, document.table, mapped)),
+        _worked_out(naming, mapped),
+    )
+
+
+def _joining(naming: NamingTable, facts: ModelFacts, parts: Sequence[LogicalTensor]) -> tuple[Decision, ...]:
+    """Return by what the parts of ranks were put together, where they were."""
+    held = [tensor for tensor in parts if tensor.part_of is not None]
+    if not held:
+        return ()
+    ranks = counted(len({tensor.part_of for tensor in held}), "rank")
+    names = list(dict.fromkeys(tensor.name for tensor in held))
+    known = {"head": facts.heads, "key and value head": facts.groups, "vocabulary row": facts.vocabulary}
+    said = [counted(count, noun) for noun, count in known.items() if count is not None]
+    declared = f"; declared: {', '.join(said)}" if said else ""
+    return (
+        Decision(
+            kind="layout",
+            choice=f"parts of {ranks} put together",
+            evidence=f"the table {naming.layout.name}{declared}",
+            option="--mapping",
+            tensors=len(names),
+            examples=tuple(display_name(name, 120) for name in names[:3]),
+        ),
+    )
+
+
+def _decision(document: MappingDocument, naming: Naming, mapped: Mapped) -> Decision:
+    inferred = f"; inferred: {naming.assumes}" if naming.assumes else ""
+    return Decision(
         kind="mapping",
-        choice=f"names and tensors of {', '.join(document.table.models) or document.name}",
-        evidence=f"the table {document.name}: {document.title}",
+        choice=f"names and tensors of {', '.join(naming.models) or document.name}",
+        evidence=f"the table {document.name}: {document.title}{inferred}",
         option="--mapping",
         tensors=len(mapped.tensors),
         examples=tuple(display_name(f"{old} -> {new}", 200) for new, old in list(mapped.sources.items())[:3]),
     )
-    return Catalogue((*mapped.tensors, *others)), (decision,)
+
+
+def _worked_out(naming: NamingTable, mapped: Mapped) -> tuple[LeftOut, ...]:
+    if not mapped.left:
+        return ()
+    first = display_name(mapped.left[0], 120)
+    why = f"such as {first}: the model works them out, says the table {naming.name}"
+    return (LeftOut("no weights", len(mapped.left), None, why),)
+
+
+def load_notes(
+    blockers: Sequence[Blocker], found: Inspection, catalogue: Catalogue, options: PlanOptions
+) -> tuple[Blocker, ...]:
+    """Return what inspection found without what the mapping answers; without a mapping, say that one is needed to load the output."""
+    if options.mapping is not None:
+        return tuple(item for item in blockers if item.code not in ANSWERED)
+    name = found.descriptor.classification.format
+    model = catalogue.of(options.component) if options.component == "model" else ()
+    if not model or name not in producers() or any(item.code in _ASKING for item in blockers):
+        return tuple(blockers)
+    fitting = fitting_tables(name, found.model or ModelFacts())
+    asked = Finding("convert.load_names", {"first": model[0].name, "known": in_words(fitting)})
+    return (*blockers, blocker(asked))
+
+
+def producers() -> frozenset[str]:
+    """Return the families of checkpoints whose names are none of a loader's: those that tables are for."""
+    return frozenset(name for one in tables() if isinstance(one.table, Layout) for name in one.table.formats)
 
 
 def _is_runtime(tensor: LogicalTensor) -> bool:
     return tensor.name.rpartition(".")[2] == "_extra_state"
+
+
+def _layout(naming: Naming) -> MappingDocument:
+    if naming.layout not in NAMES:
+        raise Fault("convert.mapping_unknown", name=naming.layout, known=", ".join(NAMES))
+    return table(naming.layout)
 
 
 def _document(name: str) -> MappingDocument:

@@ -9,7 +9,7 @@ from typing import Final
 
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
-from shardscope.engine.formats.mistral_consolidated import PARAMS, read_params
+from shardscope.engine.formats.mistral_consolidated import PARAMS, model_facts, read_params
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.rank_grid import RankGrid, rank_grid
@@ -97,6 +97,7 @@ class MetaConsolidated:
             topology=_topology(grid, ranks, declared=bool(listed)),
             state=scope_of(folder.files.values(), state),
             opaque=opaque,
+            model=model_facts(probe, folder),
         )
 
 

@@ -5,6 +5,7 @@ know the tensors under other names, and rows of the query and key projections in
 """
 
 import re
+from functools import partial
 from typing import Any, Final
 
 from shardscope.engine.formats import model_config
@@ -21,6 +22,7 @@ from shardscope.engine.formats.safetensors_sets import (
 from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.weight_sets import layout_of
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.text import counted
 
@@ -89,6 +91,7 @@ class MistralConsolidated:
             producer=tuple(fact for reading in readings[:1] for fact in reading.producer),
             state=scope_of(folder.files.values(), weights_part(readings)),
             weight_bytes=weight_bytes(readings),
+            model=model_facts(probe, folder),
         )
 
 
@@ -102,6 +105,33 @@ def read_params(probe: Probe, folder: Folder) -> Evidence | None:
     if not {"dim", "n_layers"} <= declared.keys():
         return None
     return _params_evidence(entry, declared)
+
+
+def model_facts(probe: Probe, folder: Folder) -> ModelFacts | None:
+    """Return what params.json declares to mapping tables; null where there is none of Meta's or Mistral's.
+
+    As in their code: without `n_kv_heads` every head has a key of its own. A vocabulary of -1 is that of the tokenizer.
+    """
+    entry = folder.files.get(PARAMS)
+    document = probe.json(entry) if entry is not None else None
+    if document is None or not isinstance(document.value, dict):
+        return None
+    count = partial(_count, document.value)
+    heads = count("n_heads")
+    moe = document.value.get("moe") is not None or document.value.get("moe_args") is not None
+    return ModelFacts(
+        layers=count("n_layers"),
+        heads=heads,
+        groups=count("n_kv_heads") or heads,
+        head_size=count("head_dim"),
+        experts=count("num_experts") or (1 if moe else None),
+        vocabulary=count("vocab_size"),
+    )
+
+
+def _count(declared: dict[str, Any], key: str) -> int | None:
+    value = declared.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40 else None
 
 
 def _params_evidence(entry: Entry, declared: dict[str, Any]) -> Evidence:

@@ -15,6 +15,7 @@ from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
+from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.source import Entry
 from shardscope.engine.parse import config as config_parser
 
@@ -129,6 +130,32 @@ def embedding_shapes(probe: Probe, folder: Folder) -> dict[str, tuple[tuple[int,
         return {}
     shape = (facts.vocab_size, facts.hidden_size)
     return dict.fromkeys(EMBEDDINGS, (shape, entry.text))
+
+
+def model_facts(probe: Probe, folder: Folder) -> ModelFacts | None:
+    """Return what config.json of the folder declares to mapping tables; null where it is none, or describes several models.
+
+    As in transformers: without `num_key_value_heads` every head has a key of its own, without `head_dim` the heads share the
+    hidden size.
+    """
+    entry = folder.files.get(CONFIG)
+    document = probe.json(entry) if entry is not None else None
+    if document is None or not isinstance(document.value, dict):
+        return None
+    facts = config_parser.check_config(document.value)
+    if facts.text_model is not None:
+        return None
+    heads, hidden = facts.num_attention_heads, facts.hidden_size
+    divided = hidden // heads if hidden and heads and hidden % heads == 0 else None
+    return ModelFacts(
+        layers=facts.num_hidden_layers,
+        heads=heads,
+        groups=facts.num_key_value_heads or heads,
+        head_size=facts.head_dim or divided,
+        experts=facts.num_experts,
+        vocabulary=facts.vocab_size,
+        architecture=facts.architectures[0] if facts.architectures else None,
+    )
 
 
 def describe_adapter(probe: Probe, entry: Entry) -> ConfigReading:

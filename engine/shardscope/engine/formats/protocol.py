@@ -49,7 +49,7 @@ class Facts(Struct, frozen=True):
     weight_reason: str | None = None
     """One clause: why `weight_bytes` is null, where it is not for opaque files."""
     model: ModelFacts | None = None
-    """What the checkpoint declares of its model, for mapping tables; only where it was decoded."""
+    """What the checkpoint declares of its model, for mapping tables."""
 
 
 class Hint(Struct, frozen=True):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.folder import Folder
@@ -21,6 +22,7 @@ from shardscope.engine.formats.scope import scope_of
 from shardscope.engine.formats.set_checks import report_sets
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind
+from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.state import Presence, StatePart
 from shardscope.engine.model.text import counted, display_name
@@ -31,6 +33,8 @@ _FILE: Final = re.compile(
 )
 _FUSED: Final = re.compile(r".+\.(qkv_proj|gate_up_proj|fused_qkv_a_proj|in_proj_qkvz|w13_weight)(\..+)?")
 _MESH: Final = "dense"
+_OUTPUT: Final = "lm_head.weight"
+_EMBEDDING: Final = "model.embed_tokens.weight"
 
 Stored = tuple[str, tuple[int, ...]]
 """Dtype and shape."""
@@ -90,9 +94,11 @@ class VllmShardedState:
             held += found
         names = {name for item in held for name in item.tensors}
         tensors = sum(len(item.tensors) for item in held)
-        if names:
-            probe.report("vllm.geometry", claim.files[0], count=len(names), ranks=len(held))
         folder = probe.folder(claim.folder)
+        facts = _model(probe, folder, names)
+        if names:
+            known = _fitting(self.name, facts)
+            probe.report("vllm.geometry", claim.files[0], count=len(names), ranks=len(held), fitting=known)
         config = model_config.describe(probe, folder)
         sound = bool(names) and all(item.readable for item in held)
         weights = StatePart(
@@ -109,7 +115,27 @@ class VllmShardedState:
             state=scope_of(folder.files.values(), weights),
             code_references=config.code_references,
             weight_reason="which tensors are parts of a whole and which are copies is not recorded",
+            model=facts,
         )
+
+
+def _model(probe: Probe, folder: Folder, names: set[str]) -> ModelFacts:
+    """Return what is known of the model, for mapping tables.
+
+    Of tensors that share their memory the saver keeps the smallest name (`_filter_subtensors`): an output layer without an
+    embedding is both.
+    """
+    facts = model_config.model_facts(probe, folder) or ModelFacts()
+    return replace(facts, tied=_OUTPUT in names and _EMBEDDING not in names)
+
+
+def _fitting(format_name: str, facts: ModelFacts) -> str:
+    from shardscope.engine.formats.fitting import (
+        fitting_tables,
+        in_words,
+    )  # tables are read for this family alone
+
+    return in_words(fitting_tables(format_name, facts))
 
 
 def rank_of(name: str) -> int | None:

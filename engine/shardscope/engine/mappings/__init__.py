@@ -12,7 +12,18 @@ from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.parse.json import parse_json
 
 MEGATRON: Final = "megatron-core"
-NAMES: Final = (MEGATRON, "megatron-llama", "megatron-mixtral", "megatron-gpt2")
+VLLM: Final = "vllm-sharded"
+META: Final = "meta-release"
+NAMES: Final = (
+    MEGATRON,
+    VLLM,
+    META,
+    "megatron-llama",
+    "megatron-mixtral",
+    "megatron-gpt2",
+    "vllm-llama",
+    "meta-llama",
+)
 """Every packaged table: layouts first."""
 
 

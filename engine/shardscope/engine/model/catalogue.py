@@ -73,6 +73,8 @@ class LogicalTensor(Struct, frozen=True):
     """Where the writer padded it (a vocabulary): the shape with its padding. `shape` is then the true one."""
     replicas: tuple[Fragment, ...] = ()
     """Further copies of fragments, under the labels of those: they must hold the same bytes."""
+    part_of: int | None = None
+    """It is what this rank holds under the name, and nothing here tells how the ranks make a whole: every rank has such a tensor."""
     apart: bool = False
     """State that is kept apart from the model's: in files or partitions of its own, under names that are made here."""
     note: str | None = None

@@ -16,7 +16,7 @@ SCHEMA: Final = MAPPING
 
 Number = Literal["layers", "heads", "groups", "heads_per_group", "head_size", "experts", "vocabulary"]
 """Facts that are sizes."""
-Quality = Literal["gated", "qkv", "normalization", "positions", "moe"]
+Quality = Literal["gated", "qkv", "normalization", "positions", "moe", "tied"]
 """Facts that choose between kinds and between namings."""
 Size = Annotated[int, Meta(ge=1)] | Number | None
 """Null is what the others leave."""
@@ -45,6 +45,10 @@ class ModelFacts(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Order of the rows of a fused projection: by group and then by part, by part first, by part within each row of a head."""
     normalization: str | None = None
     positions: str | None = None
+    tied: bool | None = None
+    """The output layer has the embedding's weights, and both have one name."""
+    architecture: str | None = None
+    """The class of transformers that a configuration names."""
 
     @property
     def heads_per_group(self) -> int | None:
@@ -68,6 +72,8 @@ class Section(_Part, frozen=True):
 
     name: Id
     size: Size = None
+    shared: bool = False
+    """Where it has fewer units than there are ranks, several ranks in a row hold the same unit. Its size is then given."""
 
 
 class View(_Part, frozen=True):
@@ -113,6 +119,7 @@ class Made(_Part, frozen=True):
 
     of: Id
     to: tuple[Target, ...]
+    """None: the model works it out by itself, and it is left out."""
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="purpose"):
@@ -125,6 +132,8 @@ class Layout(_Table, frozen=True, tag="layout", kw_only=True):
     prefixes: tuple[str, ...] = ()
     """Texts that may stand before every name."""
     kinds: tuple[Kind, ...]
+    formats: tuple[Id, ...] = ()
+    """Families of checkpoints that have these names."""
 
 
 class Naming(_Table, frozen=True, tag="naming", kw_only=True):
@@ -136,6 +145,8 @@ class Naming(_Table, frozen=True, tag="naming", kw_only=True):
     """Classes of transformers that have these names."""
     needs: dict[Quality, bool | str] = {}
     """Facts that must hold for the table to fit."""
+    assumes: str | None = None
+    """One clause: what no file says and the table takes for granted. It is shown as inferred."""
     made: tuple[Made, ...]
 
 

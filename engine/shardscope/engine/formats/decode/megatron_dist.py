@@ -20,7 +20,6 @@ from shardscope.engine.formats.decode.megatron_said import (
     declared_topology,
     decoded_components,
     held_state,
-    layout_table,
     producer,
     report_names,
     weight_bytes,
@@ -163,7 +162,7 @@ def _report(
     if extra:
         probe.report("megatron.extra_state", shown, count=extra)
     if any(tensor.component == "model" for tensor in tensors):
-        report_names(decoder, shown, layout_table(), model)
+        report_names(decoder, shown, "megatron_dist", model)
     optimizer = [tensor for tensor in tensors if tensor.component == "optimizer"]
     if optimizer and common is not None and common.sharding in _BUCKETS:
         probe.report("megatron.optimizer_buckets", shown, kind=common.sharding)

@@ -116,7 +116,7 @@ def _report(decoder: Decoder, shown: str, shards: Shards, count: int) -> None:
         probe.report("megatron.extra_state", shown, count=shards.extra)
     if count:
         report_layout(decoder, shown, shards.layout, shards.facts, count)
-        report_names(decoder, shown, shards.layout, shards.facts)
+        report_names(decoder, shown, "megatron_legacy", shards.facts)
     _report_layers(decoder, shown, shards)
 
 

@@ -9,9 +9,9 @@ import msgspec
 from shardscope.engine.formats.decode.megatron_args import Args
 from shardscope.engine.formats.decode.megatron_ranks import Place, Ranks
 from shardscope.engine.formats.decoder import Decoder
-from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
-from shardscope.engine.mappings import MEGATRON, NAMES, table
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.formats.fitting import fitting_tables, in_words
+from shardscope.engine.geometry.mapping.tables import LayoutTable
+from shardscope.engine.mappings import MEGATRON, table
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.descriptor import Component, ProducerFact
 from shardscope.engine.model.evidence import Basis
@@ -243,19 +243,7 @@ _QKV: Final = {
 }
 
 
-def report_names(decoder: Decoder, subject: str, layout: LayoutTable, facts: ModelFacts) -> None:
+def report_names(decoder: Decoder, subject: str, format_name: str, facts: ModelFacts) -> None:
     """Say that names are Megatron's, and which packaged tables would fit."""
-    fitting = [name for name in NAMES if name != layout.name and _fits(name, layout, facts)]
-    says = (
-        f"the declared facts fit the mapping {'tables' if len(fitting) > 1 else 'table'} {', '.join(fitting)}"
-        if fitting
-        else "no packaged mapping table fits the declared facts"
-    )
+    says = in_words(fitting_tables(format_name, facts))
     decoder.probe.report("megatron.names_kept", subject, fitting=says)
-
-
-def _fits(name: str, layout: LayoutTable, facts: ModelFacts) -> bool:
-    try:
-        return NamingTable(table(name), layout).fits(facts)
-    except Fault:
-        return False

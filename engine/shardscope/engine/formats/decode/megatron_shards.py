@@ -1,6 +1,7 @@
 """The shards of rank files, gathered by the name that the whole tensor has, and put together as a layout table says."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -260,7 +261,9 @@ class _Builder:
             mapped = _alone(shapes, item.name)
         else:
             _check_gate(item, shapes, shards.ranks.args)
-            mapped = shard_map(item.placed.kind, shapes, shards.facts, asked)
+            mapped = shard_map(
+                item.placed.kind, shapes, shards.facts, asked, wrong=partial(_wrong_shape, item.name)
+            )
         fragments = [
             shards.decoder.fragment(shard.file.file, shard.tensor, label)
             for shard, label in zip(held, mesh.ranks or (), strict=True)
@@ -285,6 +288,10 @@ class _Builder:
         )
         first = self._aliases.setdefault((*key, *((str(item.shape), 0, 0) for item in fragments)), name)
         return None if first == name or not key else first
+
+
+def _wrong_shape(name: str, reason: str) -> Fault:
+    return Fault("megatron.shard_shape", tensor=name, reason=reason)
 
 
 def _alone(shapes: list[tuple[int, ...]], name: str) -> TensorMap:

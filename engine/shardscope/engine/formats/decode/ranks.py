@@ -42,5 +42,6 @@ def part_of_rank(
         mesh=_mesh(rank),
         fragments=() if fragment is None else (fragment,),
         role=role,
+        part_of=rank,
         note=note,
     )

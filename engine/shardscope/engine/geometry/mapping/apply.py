@@ -28,6 +28,8 @@ class Mapped(Struct, frozen=True):
     tensors: tuple[LogicalTensor, ...]
     sources: dict[str, str]
     """Which tensor of the checkpoint each is made of."""
+    left: tuple[str, ...] = ()
+    """Tensors of the checkpoint of which the table makes nothing: the model works them out by itself."""
 
 
 def apply(
@@ -40,15 +42,18 @@ def apply(
     """
     found: dict[str, LogicalTensor] = {}
     sources: dict[str, str] = {}
-    strays: list[str] = []
+    strays: dict[str, None] = {}
+    left: list[str] = []
     for tensor in tensors:
         if tensor.alias_of is not None:
             continue  # it has the bytes of another, which is there
         placed = table.layout.place(tensor.name, facts)
         rule = None if placed is None else table.made(placed.kind.id)
         if placed is None or rule is None:
-            strays.append(tensor.name)
+            strays.setdefault(tensor.name)
             continue
+        if not rule.to:
+            left.append(tensor.name)
         for made in _made(table, facts, tensor, placed, rule, budget):
             if made.name in found:
                 raise Fault(
@@ -61,8 +66,8 @@ def apply(
             found[made.name] = made
             sources[made.name] = tensor.name
     if strays:
-        raise Fault("mapping.unplaced", table=table.name, count=len(strays), tensor=strays[0])
-    return Mapped(tuple(found.values()), sources)
+        raise Fault("mapping.unplaced", table=table.name, count=len(strays), tensor=next(iter(strays)))
+    return Mapped(tuple(found.values()), sources, tuple(left))
 
 
 def _made(

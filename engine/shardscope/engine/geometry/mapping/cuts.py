@@ -1,42 +1,111 @@
 """The map of a tensor whose slices were cut as a layout says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from shardscope.engine.geometry.constructors.cuts import even, fused
-from shardscope.engine.geometry.mapping.sections import Asked, sectioned
+from shardscope.engine.geometry.mapping.sections import Asked, Sectioned, sectioned, whole_extent
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.mapping import Kind, ModelFacts
-from shardscope.engine.model.shardmap import Contiguous, Node, Replicate, TensorMap
+from shardscope.engine.model.mapping import Kind, ModelFacts, View
+from shardscope.engine.model.shardmap import (
+    Block,
+    Box,
+    Contiguous,
+    Node,
+    Part,
+    Replicate,
+    SubParamConcat,
+    TensorMap,
+)
 
 TP = "tp"
 
+Shape = tuple[int, ...]
+
 
 def shard_map(
-    kind: Kind, shards: Sequence[tuple[int, ...]], facts: ModelFacts, asked: Asked, *, axis: str = TP
+    kind: Kind,
+    shards: Sequence[Shape],
+    facts: ModelFacts,
+    asked: Asked,
+    *,
+    axis: str = TP,
+    wrong: Callable[[str], Fault] | None = None,
 ) -> TensorMap:
     """Return the map of a tensor whose slices, rank by rank of `axis`, have these shapes.
 
-    Raises `Fault`: `megatron.shard_shape` where they are not what an even cut gives, `mapping.fact_missing`, `mapping.size`.
+    Raises `Fault`: `mapping.shards` (or what `wrong` makes of the reason) where they are not what the cut gives,
+    `mapping.fact_missing`, `mapping.size`.
     """
+    wrong = wrong or asked.shards
     first = shards[0]
     if any(shard != first for shard in shards):
-        raise _shape(asked, "its ranks hold shards of different shapes")
+        raise wrong("its ranks hold shards of different shapes")
     if kind.cut is None or len(shards) == 1:
         return TensorMap(first, Replicate())
     if kind.cut >= len(first):
-        raise _shape(asked, f"it has no dimension {kind.cut}, along which ranks cut it")
-    dim = kind.cut
-    extent = first[dim] * len(shards)
-    shape = (*first[:dim], extent, *first[dim + 1 :])
+        raise wrong(f"it has no dimension {kind.cut}, along which ranks cut it")
     if not kind.each or kind.view is None:
-        return TensorMap(shape, Contiguous(axis, dim, (first[dim],) * len(shards)))
-    cut = sectioned(kind.view, extent, facts, asked)
-    for size in cut.sizes:
-        if size * cut.inner % len(shards):
-            raise _shape(asked, f"a section of {size * cut.inner:,} slices among {len(shards):,} ranks")
-    node: Node = fused(axis, dim, [even(size * cut.inner, len(shards)) for size in cut.sizes])
-    return TensorMap(shape, node)
+        shape = _with(first, kind.cut, first[kind.cut] * len(shards))
+        return TensorMap(shape, Contiguous(axis, kind.cut, (first[kind.cut],) * len(shards)))
+    return _each(kind.view, first, len(shards), facts, asked, axis, wrong)
 
 
-def _shape(asked: Asked, reason: str) -> Fault:
-    return Fault("megatron.shard_shape", tensor=asked.tensor, reason=reason)
+def _each(
+    view: View,
+    shard: Shape,
+    ranks: int,
+    facts: ModelFacts,
+    asked: Asked,
+    axis: str,
+    wrong: Callable[[str], Fault],
+) -> TensorMap:
+    """Return the map of a tensor of which every section was cut on its own."""
+    dim = view.dim
+    shared = any(section.shared for section in view.sections)
+    extent = whole_extent(view, facts, asked) if shared else shard[dim] * ranks
+    cut = sectioned(view, extent, facts, asked)
+    shape = _with(shard, dim, extent)
+    parts: list[Part] = []
+    held = 0
+    for number, section in enumerate(view.sections):
+        made, width = _part(cut, number, ranks, shape, axis, wrong, shared=section.shared)
+        parts.append(made)
+        held += width
+    if held != shard[dim]:
+        raise wrong(
+            f"a rank of {ranks:,} would hold {held:,} slices of its sections, and holds {shard[dim]:,}"
+        )
+    return TensorMap(shape, SubParamConcat(dim, tuple(parts)))
+
+
+def _part(
+    cut: Sectioned,
+    number: int,
+    ranks: int,
+    whole: Shape,
+    axis: str,
+    wrong: Callable[[str], Fault],
+    *,
+    shared: bool,
+) -> tuple[Part, int]:
+    """Return one section as a part, and how many slices of it a rank holds."""
+    units, inner = cut.sizes[number], cut.inner
+    size = units * inner
+    name = cut.names[number]
+    if shared and units < ranks:
+        if not units or ranks % units:
+            raise wrong(f"{units:,} units of {name} shared by {ranks:,} ranks")
+        boxes = tuple(_box(whole, cut.dim, rank // (ranks // units) * inner, inner) for rank in range(ranks))
+        return Part(size, Block((axis,), boxes), name), inner
+    # A section of open size is cut by slices: its units are not known to the table.
+    if (units if shared else size) % ranks:
+        raise wrong(f"a section of {size:,} slices among {ranks:,} ranks")
+    node: Node = Contiguous(axis, cut.dim, (size // ranks,) * ranks)
+    return Part(size, node, name), size // ranks
+
+
+def _box(whole: Shape, dim: int, start: int, extent: int) -> Box:
+    return Box(_with((0,) * len(whole), dim, start), _with(whole, dim, extent))
+
+
+def _with(shape: Shape, dim: int, extent: int) -> Shape:
+    return (*shape[:dim], extent, *shape[dim + 1 :])

@@ -23,12 +23,20 @@ _WORDS = {
     "normalization": "normalization",
     "positions": "position embedding",
     "moe": "number of experts",
+    "tied": "ties between embedding and output layer",
 }
 
 
 def in_words(fact: str) -> str:
     """Return what a fact is called."""
     return _WORDS.get(fact, fact)
+
+
+def in_value(value: object) -> str:
+    """Return the value of a fact as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 class Asked(Struct, frozen=True):
@@ -40,6 +48,14 @@ class Asked(Struct, frozen=True):
     def missing(self, fact: str) -> Fault:
         """Return the fault of a fact that is not declared."""
         return Fault("mapping.fact_missing", table=self.table, tensor=self.tensor, fact=in_words(fact))
+
+    def unfit(self, fact: str, expected: str, found: str) -> Fault:
+        """Return the fault of a fact that is another than the table is for."""
+        return Fault("mapping.unfit", table=self.table, fact=fact, expected=expected, found=found)
+
+    def shards(self, reason: str) -> Fault:
+        """Return the fault of shards that are not as the table says."""
+        return Fault("mapping.shards", table=self.table, tensor=self.tensor, reason=reason)
 
     def size(self, dim: int, found: int, reason: str) -> Fault:
         """Return the fault of an extent that does not divide."""
@@ -98,6 +114,19 @@ def sectioned(view: View, extent: int, facts: ModelFacts, asked: Asked) -> Secti
         tuple(size for size in sizes if size is not None),
         tuple(f for f in after if f is not None),
     )
+
+
+def whole_extent(view: View, facts: ModelFacts, asked: Asked) -> int:
+    """Return the extent of a dimension all of whose sizes are given.
+
+    Raises `Fault`: `mapping.fact_missing`, `mapping.size`.
+    """
+    sections = [_size(section.size, facts, asked) for section in view.sections]
+    factors = [_size(size, facts, asked) for size in (*view.before, *view.after)]
+    if None in sections or None in factors:
+        raise asked.size(view.dim, 0, "the table leaves a size open that ranks share")
+    total = sum(size for size in sections if size is not None)
+    return total * math.prod(size for size in factors if size is not None)
 
 
 def _shared(sizes: Sequence[int | None], extent: int, factors: int, dim: int, asked: Asked) -> list[int]:

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.mapping.sections import Asked
+from shardscope.engine.geometry.mapping.sections import Asked, in_value, in_words
 from shardscope.engine.geometry.mapping.templates import Names, Variant, variants
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.mapping import (
@@ -73,6 +73,9 @@ class LayoutTable:
             _invalid(document, kind.id, "sections that are cut on their own lie along another dimension")
         if kind.each and kind.view is not None and kind.view.before:
             _invalid(document, kind.id, "sections that are cut on their own lie within a factor")
+        shared = [section for section in kind.view.sections if section.shared] if kind.view else []
+        if any(section.size is None or not kind.each for section in shared):
+            _invalid(document, kind.id, "a section that ranks share has no size, or is not cut on its own")
         try:
             listed = variants(kind.names[0]) if kind.names else ()
             for template in kind.names:
@@ -118,12 +121,23 @@ class NamingTable:
         """Return what is made of a kind."""
         return self._made.get(kind)
 
+    def check(self, facts: ModelFacts) -> None:
+        """Raise `Fault` where the facts are not those that the table needs: `mapping.unfit`, `mapping.fact_missing`."""
+        asked = Asked(self.name, "the model")
+        for fact, expected in self.naming.needs.items():
+            if not holds({fact: expected}, facts, asked):
+                raise asked.unfit(in_words(fact), in_value(expected), in_value(getattr(facts, fact)))
+        models, found = self.naming.models, facts.architecture
+        if models and found is not None and found not in models:
+            raise asked.unfit("architecture", " or ".join(models), found)
+
     def fits(self, facts: ModelFacts) -> bool:
         """Tell whether the facts are those that the table needs; one that is not declared does not fit."""
         try:
-            return holds(self.naming.needs, facts, Asked(self.name, ""))
+            self.check(facts)
         except Fault:
             return False
+        return True
 
 
 def holds(when: Mapping[Quality, bool | str], facts: ModelFacts, asked: Asked) -> bool:

@@ -26,7 +26,7 @@ TABLE: Final = (
         "Compare with the model code of the release where it matters: shapes prove the axis, and not the order of ranks.",
         "params.json and the model code give the whole shape of each tensor; the shape that every rank holds leaves one axis along "
         "which equal parts come to it, or is the whole. That rank 0 holds the first part is the convention of all known releases. "
-        "The rows of query and key projections stay in the order of the release.",
+        "The rows of query and key projections stay in the order of the release, unless a mapping table gives another.",
         (Blocks.LOAD,),
     ),
     Code(
@@ -94,8 +94,8 @@ TABLE: Final = (
         Stage.DESCRIBE,
         "{count:count tensor} carry names of the release's own, such as {tensor:name}; loaders of Hugging Face know "
         "other names.",
-        "A mapping of names, and of the order of rows in the query and key projections, has to be given before such a "
-        "loader can use them.",
+        "Give a mapping table with --mapping when converting, such as meta-llama: names, and the order of rows in the query and "
+        "key projections, are others in such a loader.",
         "Releases in this layout name tensors after the code of their authors. Equal shapes do not make two names the "
         "same parameter.",
         (Blocks.LOAD,),
@@ -115,8 +115,7 @@ TABLE: Final = (
         Stage.DESCRIBE,
         "Nothing here records how {count:count tensor} became the parts of {ranks:count rank}: no dimension of a cut, "
         "no order and no widths of what was fused, no shape of a whole.",
-        "Go back to the checkpoint this was saved from, or load it in vLLM with the same version, model and number of "
-        "ranks.",
+        "Give a mapping table with --mapping, which says it ({fitting:word}); or go back to the checkpoint this was saved from.",
         "Files of this layout are the memory of running workers. Projections are fused (qkv_proj, gate_up_proj), kernels "
         "may have changed the layout, and of tensors that shared memory one name is left.",
         _USE,

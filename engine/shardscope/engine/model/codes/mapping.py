@@ -39,6 +39,27 @@ TABLE: Final = (
         _USE,
     ),
     Code(
+        "mapping.unfit",
+        Severity.ERROR,
+        Stage.VALIDATE,
+        "The mapping table {table:name} is not for this model: {fact:word}: {expected:word} in the table, {found:text} in the "
+        "checkpoint.",
+        "Choose a table for this kind of model, or write one.",
+        "A table names the facts of a model that it was written for. Tensors of another kind of model could have the same names "
+        "and mean something else.",
+        _USE,
+    ),
+    Code(
+        "mapping.shards",
+        Severity.ERROR,
+        Stage.VALIDATE,
+        "The shards of {tensor:name} are not cut as the mapping table {table:name} says: {reason:word}.",
+        "Compare the declared facts of the model with the shards, and look for files of ranks that are not here.",
+        "Which rank holds which part of a tensor is not recorded in the files; the table says it, and every size that the table "
+        "and the declared facts give has to agree with what is there.",
+        _USE,
+    ),
+    Code(
         "mapping.unplaced",
         Severity.ERROR,
         Stage.VALIDATE,

@@ -168,7 +168,7 @@ TABLE: Final[tuple[Code, ...]] = (
         Severity.WARNING,
         Stage.VALIDATE,
         "The output keeps the producer's own names and fused tensors ({first:name}), which the stock Hugging Face loader does not know.",
-        "Give a mapping with --mapping ({known:word}, or a file) for Hugging Face names.",
+        "Give a mapping table with --mapping for Hugging Face names: {known:word}.",
         "Names and fused tensors mean something only to a model's own code. A mapping table, as data, says what they are.",
         (Blocks.LOAD,),
     ),
