@@ -384,6 +384,22 @@ def test_a_damaged_frame_is_refused(tmp_path: Path, at: int, reason: str) -> Non
     assert "dcp.items_unreadable" in found.errors
 
 
+@pytest.mark.parametrize("elements", [6, 1 << 20])
+def test_elements_of_compressed_items_are_compared_with_their_checksum(tmp_path: Path, elements: int) -> None:
+    values = np.arange(elements, dtype="<f4").tobytes()
+    item = Item(tensor_pickle("float32", (elements,)), len(values), zlib.crc32(values))
+    for damage, errors in ((b"", set()), (b"\1", {"torch.record_crc", "dcp.items_unreadable"})):
+        inside = item.head + values[: len(values) - len(damage)] + damage + item.tail
+        found = decode(compressed(tmp_path / str(len(damage)), inside, ("float32", (elements,))))
+        assert found.errors == errors
+        assert [value(found, tensor) == values for tensor in found.tensors if tensor.fragments] == [True] * (
+            not errors
+        )
+        assert {fragment.record.crc for tensor in found.tensors for fragment in tensor.fragments} <= {
+            zlib.crc32(inside)
+        }
+
+
 def test_a_frame_that_grows_beyond_its_tensor_is_stopped(tmp_path: Path) -> None:
     found = decode(bomb(tmp_path, 64 << 20))
     assert "dcp.frame_size" in found.errors
@@ -396,15 +412,20 @@ def test_what_is_decompressed_is_bounded() -> None:
 
 def bomb(tmp_path: Path, size: int) -> Path:
     """A save with one compressed item that decompresses to `size` zeros."""
+    return compressed(tmp_path, bytes(size), ("float32", (2, 3)))
+
+
+def compressed(tmp_path: Path, inside: bytes, kind: Kind) -> Path:
+    """A save of one tensor, `w`, whose item is a frame around some bytes."""
     import zstandard
 
-    frame = zstandard.ZstdCompressor().compress(bytes(size))
+    frame = zstandard.ZstdCompressor(write_content_size=False).compress(inside)
 
     def edit(metadata: object) -> None:
         info = vars(_stored(metadata, "w"))
         info |= {"offset": 0, "length": len(frame), "transform_descriptors": ["stream.zstd/1"]}
 
-    write_save(tmp_path / "save", {"w": ("float32", (2, 3))}, 1, edit=edit)
+    write_save(tmp_path / "save", {"w": kind}, 1, edit=edit)
     (tmp_path / "save" / "__0_0.distcp").write_bytes(frame)
     return tmp_path / "save"
 

@@ -1,9 +1,11 @@
 """zstd frames around stored items: decompressed once, bounded, to learn where the elements lie inside.
 
 torch's extension compresses each item on its own (`torch/distributed/checkpoint/_extension.py`, `stream.zstd/1`). What is
-needed of the decompressed bytes is at their two ends: the records before the elements, and the directory behind them.
+needed of the decompressed bytes is at their two ends: the records before the elements, and the directory behind them. Since
+all of them pass by, the checksum of the elements is compared at once.
 """
 
+import zlib
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -57,12 +59,31 @@ def decompressor() -> _Decompressor | None:
 class Ends:
     """A decompressed item, of which only the two ends are kept: a reader of it."""
 
-    __slots__ = ("_head", "_tail", "size")
+    __slots__ = ("_crc", "_head", "_tail", "size")
 
-    def __init__(self, head: bytes, tail: bytes, size: int) -> None:
+    def __init__(self, head: bytes, tail: bytes, size: int, crc: int) -> None:
         self._head = head
         self._tail = tail
+        self._crc = crc
+        """Of everything before the tail."""
         self.size = size
+
+    @property
+    def crc(self) -> int:
+        """CRC-32 of all decompressed bytes."""
+        return zlib.crc32(self._tail, self._crc)
+
+    def crc_of(self, begin: int, size: int) -> int | None:
+        """Return the CRC-32 of a stretch that begins in the kept head and ends in the kept tail; null where it does not.
+
+        A CRC is linear: that of what comes before the stretch, followed by as many zeros, is taken out of the one up to its
+        end.
+        """
+        behind = self.size - len(self._tail)
+        if begin > len(self._head) or not behind <= begin + size <= self.size:
+            return None
+        up_to_end = zlib.crc32(self._tail[: begin + size - behind], self._crc)
+        return up_to_end ^ _zeros(size, zlib.crc32(self._head[:begin])) ^ _zeros(size, 0)
 
     def pread(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes at `offset`. Raises `Fault` `dcp.frame_damaged` for bytes that were not kept."""
@@ -77,6 +98,14 @@ class Ends:
         raise Fault(
             "dcp.frame_damaged", reason="its records are not at its two ends, where a writer puts them"
         )
+
+
+def _zeros(count: int, crc: int) -> int:
+    """Return a CRC-32 continued over zeros."""
+    block = bytes(min(count, _READ))
+    for _ in range(count // _READ):
+        crc = zlib.crc32(block, crc)
+    return zlib.crc32(block[: count % _READ], crc)
 
 
 class Frames:
@@ -113,7 +142,7 @@ class Frames:
 def _ends(frame: _Decompressor, reader: Reader, begin: int, length: int, limit: int) -> Ends:
     head = bytearray()
     tail: deque[bytes] = deque()
-    kept = size = 0
+    kept = size = crc = 0
     for at in range(begin, begin + length, _READ):
         data = reader.pread(at, min(_READ, begin + length - at))
         for step in range(0, len(data), _STEP):
@@ -127,10 +156,11 @@ def _ends(frame: _Decompressor, reader: Reader, begin: int, length: int, limit: 
             tail.append(part)
             kept += len(part)
             while kept - len(tail[0]) >= _KEPT:
+                crc = zlib.crc32(tail[0], crc)
                 kept -= len(tail.popleft())
     if not frame.eof or frame.unused_data:
         raise Fault("dcp.frame_damaged", reason="bytes follow its end" if frame.eof else "its end is missing")
-    return Ends(bytes(head), b"".join(tail), size)
+    return Ends(bytes(head), b"".join(tail), size, crc)
 
 
 def _step(frame: _Decompressor, data: bytes) -> bytes:

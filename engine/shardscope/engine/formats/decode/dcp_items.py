@@ -11,8 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from shardscope.engine.formats.decode.dcp_alike import Alike, Content, Known, Wanted, Window, read_item
 from shardscope.engine.formats.decode.dcp_frames import Frames
-from shardscope.engine.formats.decode.dcp_metadata import Place, Shape, in_words
+from shardscope.engine.formats.decode.dcp_metadata import in_words
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import Fragment, Record
@@ -22,95 +23,12 @@ from shardscope.engine.parse import safetensors
 from shardscope.engine.parse import zip as zip_parser
 from shardscope.engine.parse.part import Part
 from shardscope.engine.parse.sniff import sniff
-from shardscope.engine.parse.torch_skeleton import Skeleton, skeleton
+from shardscope.engine.parse.torch_skeleton import skeleton
 from shardscope.engine.parse.torch_storages import bits_of
 
 _MOST_SKELETONS: Final = 1 << 14
 _HEAD: Final = 4 << 10
 _ZIP: Final = b"PK\x03\x04"
-
-
-class Wanted(Struct, frozen=True, gc=False):
-    """A chunk whose elements are looked for."""
-
-    name: str
-    label: int
-    dtype: str
-    shape: Shape
-    """Of the chunk."""
-    place: Place
-
-    @property
-    def end(self) -> int:
-        """One past the last byte of its item."""
-        return self.place.begin + self.place.length
-
-
-class _Content(Struct, frozen=True, gc=False):
-    """What an item holds, without where it lies."""
-
-    dtype: str
-    shape: Shape
-    begin: int
-    """Of the record in the item."""
-    length: int
-    size: int
-    offset: int
-    strides: Shape | None
-    deflated: bool
-    crc_recorded: bool
-    big_endian: bool
-
-    def fragment(self, item: Wanted, file: str, crc: int | None) -> Fragment:
-        """Return the fragment of an item with this content and this checksum."""
-        record = Record(
-            file,
-            item.place.begin + self.begin,
-            self.length,
-            self.size,
-            "deflate" if self.deflated else "plain",
-            crc if self.crc_recorded else None,
-            self.big_endian,
-        )
-        return Fragment(item.label, item.shape, record, self.offset, self.strides)
-
-
-class _Known(Struct, frozen=True):
-    """An item that was read in full, for those that are alike."""
-
-    skeleton: Skeleton
-    content: _Content
-
-
-class _Alike:
-    """Items of one length that were read in full, by what stands before their elements."""
-
-    __slots__ = ("_by_head", "_longest")
-
-    def __init__(self) -> None:
-        self._by_head: dict[int, dict[bytes, _Known]] = {}
-        """By the length of the head."""
-        self._longest = 0
-
-    def add(self, known: _Known) -> None:
-        head = known.skeleton.head
-        self._longest = max(self._longest, len(head))
-        self._by_head.setdefault(len(head), {})[head] = known
-
-    def fragment(self, window: "_Window", item: Wanted, file: str) -> Fragment | None:
-        """Return the fragment of an item that is like one of them; null where it is like none, or not what is recorded."""
-        begin = item.place.begin
-        head = window.pread(begin, self._longest)
-        for length, by_head in self._by_head.items():
-            known = by_head.get(head[:length])
-            if known is None:
-                continue
-            form, content = known.skeleton, known.content
-            tail_begin = form.tail_begin
-            crc = form.checksum(window.pread(begin + tail_begin, form.length - tail_begin, self._longest))
-            if crc is not None and content.shape == item.shape and content.dtype == item.dtype:
-                return content.fragment(item, file, crc)
-        return None
 
 
 class _Header(Struct, frozen=True):
@@ -134,7 +52,7 @@ class Locator:
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._probe = decoder.probe
-        self._known: dict[int, _Alike] = {}
+        self._known: dict[int, Alike] = {}
         """By the length of the item."""
         self._skeletons = 0
         self._frames = Frames(decoder)
@@ -166,15 +84,13 @@ class Locator:
         kept = self._within(entry, wanted, numbers)
 
         def read(reader: Reader) -> None:
-            self._items(entry, _Window(reader), wanted, kept)
+            self._items(entry, Window(reader), wanted, kept)
 
         if kept:
             self._probe.guarded(entry, read)
         self._report(entry)
 
-    def _items(
-        self, entry: Entry, window: "_Window", wanted: Sequence[Wanted], numbers: Sequence[int]
-    ) -> None:
+    def _items(self, entry: Entry, window: Window, wanted: Sequence[Wanted], numbers: Sequence[int]) -> None:
         """Find the items of one open file, in its order. This loop runs 100,000 times in a large save."""
         headers: dict[int, _Header] = {}
         before = 0
@@ -219,7 +135,7 @@ class Locator:
         return kept
 
     def _item(
-        self, entry: Entry, window: "_Window", item: Wanted, headers: dict[int, _Header], before: int
+        self, entry: Entry, window: Window, item: Wanted, headers: dict[int, _Header], before: int
     ) -> Fragment | None:
         self._probe.checkpoint("items", *self._done, entry)
         place = item.place
@@ -235,7 +151,7 @@ class Locator:
             return self._transformed(entry, window, item)
         return self._whole(entry, window, item)
 
-    def _whole(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
+    def _whole(self, entry: Entry, window: Window, item: Wanted) -> Fragment | None:
         """Read an item in full, and remember it."""
         place = item.place
         part = Part(window.reader, place.begin, place.length)
@@ -244,7 +160,7 @@ class Locator:
             self._remember(part, content)
         return self._fragment(entry, item, content, crc)
 
-    def _remember(self, part: Reader, content: _Content) -> None:
+    def _remember(self, part: Reader, content: Content) -> None:
         directory = zip_parser.read_directory(part, self._probe.limits)
         entries = [entry for entry in directory.entries if entry.data_offset == content.begin and entry.size]
         form = (
@@ -254,16 +170,16 @@ class Locator:
         )
         if form is not None:
             self._skeletons += 1
-            self._known.setdefault(form.length, _Alike()).add(_Known(form, content))
+            self._known.setdefault(form.length, Alike()).add(Known(form, content))
 
-    def _fragment(self, entry: Entry, item: Wanted, content: _Content, crc: int | None) -> Fragment | None:
+    def _fragment(self, entry: Entry, item: Wanted, content: Content, crc: int | None) -> Fragment | None:
         """Return where the elements of an item lie, where it is what the metadata says it is."""
         if content.dtype != item.dtype or content.shape != item.shape:
             self._note(item, _differs(content.dtype, content.shape, item))
             return None
         return content.fragment(item, entry.text, crc)
 
-    def _transformed(self, entry: Entry, window: "_Window", item: Wanted) -> Fragment | None:
+    def _transformed(self, entry: Entry, window: Window, item: Wanted) -> Fragment | None:
         """Return a fragment inside a zstd frame: all of its decoded bytes are one record."""
         place = item.place
         if not self._frames.knows(place.transforms):
@@ -274,16 +190,21 @@ class Locator:
         if frame is None:
             self._unopened.append(item)
             return None
-        content, _ = read_item(self._decoder, entry, frame, place.begin)
+        content, crc = read_item(self._decoder, entry, frame, place.begin)
+        found = frame.crc_of(content.begin, content.size) if content.crc_recorded else crc
+        if found is not None and found != crc:
+            raise Fault("torch.record_crc", count=1, record="the elements")
         if content.deflated:
             raise Fault("torch.pickle_unreadable", method=zip_parser.DEFLATED)
         if content.dtype != item.dtype or content.shape != item.shape:
             self._note(item, _differs(content.dtype, content.shape, item))
             return None
-        record = Record(entry.text, place.begin, place.length, frame.size, "zstd", None, content.big_endian)
+        record = Record(
+            entry.text, place.begin, place.length, frame.size, "zstd", frame.crc, content.big_endian
+        )
         return Fragment(item.label, item.shape, record, content.begin + content.offset, content.strides)
 
-    def _header(self, entry: Entry, window: "_Window", item: Wanted) -> _Header | None:
+    def _header(self, entry: Entry, window: Window, item: Wanted) -> _Header | None:
         """Return the header of the safetensors file that begins where an item does; null where none does."""
         begin = item.place.begin
         rest = entry.size - begin
@@ -342,34 +263,6 @@ class Locator:
             )
 
 
-def read_item(decoder: Decoder, entry: Entry, part: Reader, begin: int) -> tuple[_Content, int | None]:
-    """Return what an item says of the one tensor that it holds, and the checksum of its elements.
-
-    Raises `Fault`.
-    """
-    file = decoder.read_torch(entry, part, begin)
-    tensor = file.tree.tensor(file.tree.root)
-    if tensor is None or tensor.kind != "strided":
-        raise Fault("dcp.item_odd", found="no tensor" if tensor is None else f"a {tensor.kind} tensor")
-    fragment = decoder.fragment(file, tensor)
-    if fragment is None:
-        raise Fault("dcp.item_odd", found="a tensor without bytes")
-    record = fragment.record
-    content = _Content(
-        dtype=tensor.dtype,
-        shape=fragment.shape,
-        begin=record.begin - begin,
-        length=record.length,
-        size=record.size,
-        offset=fragment.offset,
-        strides=fragment.strides,
-        deflated=record.coding == "deflate",
-        crc_recorded=record.crc is not None,
-        big_endian=record.big_endian,
-    )
-    return content, record.crc
-
-
 def _differs(dtype: str, shape: Iterable[int], item: Wanted) -> Finding:
     params = {
         "tensor": item.name,
@@ -377,22 +270,3 @@ def _differs(dtype: str, shape: Iterable[int], item: Wanted) -> Finding:
         "expected": f"{item.dtype}, {in_words(item.shape)}",
     }
     return Finding("dcp.item_disagrees", dict(params))
-
-
-class _Window:
-    """A file read a little ahead: what stands behind the elements of one item, and the head of the next."""
-
-    __slots__ = ("_at", "_data", "reader")
-
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
-        self._at = 0
-        self._data = b""
-
-    def pread(self, offset: int, length: int, ahead: int = 0) -> bytes:
-        """Return up to `length` bytes at `offset`, and keep `ahead` more; fewer only at the end of the file."""
-        begin = offset - self._at
-        if begin < 0 or begin + length > len(self._data):
-            self._at, self._data = offset, self.reader.pread(offset, length + ahead)
-            begin = 0
-        return self._data[begin : begin + length]

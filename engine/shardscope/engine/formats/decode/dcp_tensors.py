@@ -11,7 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.formats.decode.dcp_items import Locator, Wanted
+from shardscope.engine.formats.decode.dcp_alike import Wanted
+from shardscope.engine.formats.decode.dcp_items import Locator
 from shardscope.engine.formats.decode.dcp_metadata import Chunk, Saved, SavedTensor, Shape, in_words
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.formats.fragments import LARGEST, Coverage, Work, cover
