@@ -9,7 +9,7 @@ import pytest
 
 from shardscope.app.cli.completion import SHELLS
 from shardscope.app.cli.root import COMMANDS
-from shardscope.engine.model.limits import Limits, limit_names
+from shardscope.engine.model.limits import DecodeLimits, Limits, decode_limit_names, limit_names
 from tests.app.terminal import Command, environment, run
 
 
@@ -64,7 +64,8 @@ def test_words_are_completed(line: str, expected: list[str]) -> None:
 
 def test_every_limit_is_offered() -> None:
     assert asked("shardscope inspect --limit ") == [
-        f"plain,{name}={getattr(Limits(), name)}" for name in limit_names()
+        *(f"plain,{name}={getattr(Limits(), name)}" for name in limit_names()),
+        *(f"plain,{name}={getattr(DecodeLimits(), name)}" for name in decode_limit_names()),
     ]
 
 
