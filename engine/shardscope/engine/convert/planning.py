@@ -73,10 +73,13 @@ def plan(
         left_out=(*selection.left_out, *absent),
         estimates=estimates(source, sound, files, carried, buffers),
         blockers=tuple(found),
-        notes=tuple(
-            item for item in blockers if Blocks.LOAD in item.blocks and item.severity is not Severity.ERROR
-        ),
+        notes=tuple(item for item in blockers if noted(item)),
     )
+
+
+def noted(item: Blocker) -> bool:
+    """Tell whether a person has to know of it before the output is used, although it stops nothing."""
+    return item.severity is not Severity.ERROR and bool({Blocks.CONVERT, Blocks.LOAD} & set(item.blocks))
 
 
 def files_of(chosen: Sequence[Chosen], options: PlanOptions) -> tuple[PlannedFile, ...]:

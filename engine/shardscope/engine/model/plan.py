@@ -181,6 +181,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     blockers: tuple[Blocker, ...]
     """Of severity error and blocking conversion: nothing starts."""
     notes: tuple[Blocker, ...] = ()
-    """What stands in the way of loading the output, and does not stop the conversion."""
+    """What stops nothing, and has to be known before the output is used: what was inferred, what stands in the way of loading."""
     admission: Admission | None = None
     """As it was when the plan was printed; asked again before anything starts."""
