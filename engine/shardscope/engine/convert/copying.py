@@ -29,6 +29,7 @@ from shardscope.engine.convert.work import (
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Record
 from shardscope.engine.model.progress import OnProgress, Pace, Progress
+from shardscope.engine.model.staging import Overflow
 
 STAGE: Final = "copy"
 
@@ -49,14 +50,6 @@ class Output(Protocol):
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None: ...
 
     def refusal(self, error: OSError, needed: int | None = None) -> Fault: ...
-
-
-class Overflow(Struct, frozen=True):
-    """Finite numbers of one tensor that became infinite, because its new type does not reach as far."""
-
-    tensor: str
-    """Its name in the source."""
-    count: int
 
 
 class Copied(Struct, frozen=True):

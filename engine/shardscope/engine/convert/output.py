@@ -10,7 +10,7 @@ from typing import Final, Self
 from shardscope.engine.convert.kernel import allocate
 from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.staging import FileRecord
+from shardscope.engine.model.staging import FileRecord, Overflow
 
 _NO_ALLOCATION: Final = frozenset({errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODEV})
 
@@ -27,7 +27,7 @@ class OutputFile:
         name: str,
         size: int,
         descriptor: int,
-        finished: Callable[["OutputFile", str | None], FileRecord],
+        finished: Callable[["OutputFile", FileRecord], None],
     ) -> None:
         self.name = name
         self.size = size
@@ -80,7 +80,9 @@ class OutputFile:
             error, self.name, needed=self.size if needed is None else needed, folder=self._descriptor
         )
 
-    def finish(self, sha256: str | None = None) -> FileRecord:
+    def finish(
+        self, sha256: str | None = None, task: str | None = None, overflows: tuple[Overflow, ...] = ()
+    ) -> FileRecord:
         """Say that every byte is written. The file is recorded in the journal, and made durable later.
 
         Raises `Fault` `stage.incomplete` where bytes are missing, `stage.over_budget` where the file grew unannounced.
@@ -93,7 +95,8 @@ class OutputFile:
             raise Fault(
                 "stage.incomplete", file=self.name, written=min(self._claimed, length), size=self.size
             )
-        record = self._finished(self, sha256)
+        record = FileRecord(self.name, self.size, sha256, task, overflows)
+        self._finished(self, record)
         self._writable = False
         return record
 

@@ -337,8 +337,7 @@ class Staging:
             return False
         return True
 
-    def _record(self, file: OutputFile, sha256: str | None) -> FileRecord:
-        record = FileRecord(file.name, file.size, sha256)
+    def _record(self, file: OutputFile, record: FileRecord) -> None:
         try:
             self._journal.record(record)
         except OSError as error:
@@ -349,7 +348,6 @@ class Staging:
             oldest = self._undurable.popleft() if len(self._undurable) > _OPEN_FILES else None
         if oldest is not None:
             oldest.sync()
-        return record
 
     @contextmanager
     def _folder_of(self, parts: tuple[bytes, ...], *, make: bool = True) -> Iterator[int]:

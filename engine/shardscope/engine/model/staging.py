@@ -51,7 +51,15 @@ class JournalHead(Struct, frozen=True, forbid_unknown_fields=True):
     """Digest of the plan that is carried out."""
 
 
-class FileRecord(Struct, frozen=True, forbid_unknown_fields=True):
+class Overflow(Struct, frozen=True, forbid_unknown_fields=True):
+    """Finite numbers of one tensor that became infinite, because its new type does not reach as far."""
+
+    tensor: str
+    """Its name in the source."""
+    count: int
+
+
+class FileRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One finished file of the output: every further line of a journal."""
 
     file: str
@@ -59,3 +67,6 @@ class FileRecord(Struct, frozen=True, forbid_unknown_fields=True):
     size: int
     sha256: str | None
     """Null where digests were not wanted."""
+    task: str | None = None
+    """`FileTask.id`: a file of the same task has the same bytes. Null for what is no task: an index, carried files."""
+    overflows: tuple[Overflow, ...] = ()
