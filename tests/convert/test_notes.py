@@ -21,7 +21,7 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
     ],
 )
 def test_what_was_inferred_is_told_with_the_plan(name: str, code: str) -> None:
-    decoding = Decoding(Intent("plan", "command line"), "all")
+    decoding = Decoding(Intent("convert", "command line"), "all")
     plan = prepare(FIXTURES / name / "checkpoint", PlanOptions(), decoding=decoding).plan
 
     assert code in {note.code for note in plan.notes}
