@@ -2,10 +2,10 @@
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shardscope.engine.model.limits import DecodeLimits
-from shardscope.engine.model.pickled import Pickled
+from shardscope.engine.model.pickled import Bytes, Items, Long, Named, Pairs, Pickled, Plain, Record
 from shardscope.engine.parse.pickled import read_pickles
 from shardscope.engine.parse.pickled.tree import Tree
 
@@ -125,3 +125,44 @@ def tensor(
     hooks = Called(Ref("collections", "OrderedDict"))
     where = storage() if place is None else place
     return Called(Ref("torch._utils", "_rebuild_tensor_v2"), (where, offset, size, strides, grad, hooks))
+
+
+ODICT = Called(Ref("collections", "OrderedDict"))
+STRIDED = Called(Ref("torch.serialization", "_get_layout"), ("torch.strided",))
+CPU = Called(Ref("torch", "device"), ("cpu",))
+
+
+def node(value: object) -> Any:
+    """Return the fact that a value comes to."""
+    tree = tree_of(value)
+    return tree.node(tree.root)
+
+
+def shown(tree: Tree, number: int | None) -> Any:
+    """Return a value of facts in plain words."""
+    match tree.node(number):
+        case Plain(value=value) | Bytes(value=value):
+            return value
+        case Long(digits=digits):
+            return int(digits, 16)
+        case Items(kind=kind, items=items):
+            return (kind, [shown(tree, each) for each in items])
+        case Pairs(keys=keys, values=values):
+            return {shown(tree, key): shown(tree, each) for key, each in zip(keys, values, strict=True)}
+        case Record(kind=kind, names=names, values=values):
+            return (kind, {name: shown(tree, each) for name, each in zip(names, values, strict=True)})
+        case Named(module=module, name=name, called=called):
+            return f"{module}.{name}" + ("()" if called else "")
+        case other:
+            return other
+
+
+def show(value: object) -> Any:
+    """Return what a value comes to in plain words."""
+    tree = tree_of(value)
+    return shown(tree, tree.root)
+
+
+def codes(value: object) -> set[str]:
+    """Return the codes of what is said of a value."""
+    return {each.code for each in facts_of(value).findings}
