@@ -10,11 +10,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker, Code, Param
+from shardscope.engine.model.bundle import BundleDocument
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.glossary import Glossary
-from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
+from shardscope.engine.model.lowered import IndexList, LoweredDocument, LoweredTensor, ShardGroup
 from shardscope.engine.model.manifest import Manifest, RenamesDocument, Run, VerificationDocument
 from shardscope.engine.model.mapdocuments import (
     MapAppliedDocument,
@@ -25,6 +26,7 @@ from shardscope.engine.model.mapdocuments import (
 )
 from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
+from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
@@ -199,9 +201,14 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.RUN: Run,
     schemas.VERIFICATION: VerificationDocument,
     schemas.MAPPING: MappingDocument,
+    schemas.BUNDLE: BundleDocument,
     schemas.STAGING: Marker,
 }
 """The struct of each document, by its schema name."""
+
+
+_SPARE: Final = {kind.__name__ for kind in (Piece, IndexList, ShardGroup, LoweredTensor)}
+"""Structs that leave out fields with their defaults, wherever they stand."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -209,10 +216,10 @@ def json_schema(name: str) -> dict[str, Any]:
     (reference,), definitions = msgspec.json.schema_components(
         [DOCUMENTS[name]], ref_template="#/$defs/{name}"
     )
-    for definition in definitions.values():
+    for title, definition in definitions.items():
         if "properties" in definition:
             definition["additionalProperties"] = False
-            if name not in schemas.AUTHORED:
+            if name not in schemas.AUTHORED and title not in _SPARE:
                 # A struct's default serves whoever decodes it; the encoder writes the field, unless it is UNSET.
                 without = definition.get("required", ())
                 definition["required"] = [
