@@ -8,16 +8,33 @@ from typing import Any, Final
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.target import Target
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.host import Host
 from shardscope.engine.inspection import DigestMode, Inspection
 from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.escalation import Ceilings, IsolationProfile, Landlock, Probes
 from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
+from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 from shardscope.engine.model.source import Kind
 from shardscope.engine.previewing import Preview
 from tests.app.fakes import GIB, entry, inspection, llama_rows, tensor_table
 
 CONFIG: Final = Preview("config.json", "json", ("{", '  "hidden_size": 4096', "}"), "2 values")
+
+PROFILE: Final = IsolationProfile(
+    kernel="6.1.0",
+    machine="x86_64",
+    root=False,
+    no_new_privs=True,
+    dumpable=False,
+    system_calls=("read", "write", "exit_group"),
+    landlock=Landlock(7, 65535, 3, 3),
+    ceilings=Ceilings(2 << 30, 1240, 0, 0, 3, 0),
+    variables=0,
+    probes=Probes("denied", "denied", "denied", "denied"),
+)
+"""A machine that gives everything."""
 
 
 @dataclass
@@ -35,12 +52,22 @@ class FakeEngine:
     digests_fail: Exception | None = None
     digested: Inspection | None = None
     """What hashing ends with, where it is not what inspecting ended with."""
+    containment: IsolationProfile | Exception = PROFILE
+    """What asking for containment ends with."""
+    decoded: Inspection | Exception | None = None
+    """What decoding ends with."""
+    held_decoding: bool = False
+    """Whether decoding goes on until it is cancelled."""
+    wishes: list[Decoding] = field(default_factory=list)
+    """What was asked to be decoded."""
     calls: list[str] = field(default_factory=list)
     """What was asked of the engine."""
 
     def engine(self) -> Engine:
         """Return the calls."""
-        return Engine(self._inspect, self._with_digests, self._preview, self._host)
+        return Engine(
+            self._inspect, self._with_digests, self._preview, self._host, self._preflight, self._decode
+        )
 
     def _inspect(self, target: Target, cancel: threading.Event, progress: OnProgress) -> Inspection:
         self.calls.append("inspect")
@@ -69,6 +96,27 @@ class FakeEngine:
         if isinstance(self.shown, Exception):
             raise self.shown
         return self.shown
+
+    def _preflight(self, limits: DecodeLimits) -> IsolationProfile:
+        self.calls.append("preflight")
+        if isinstance(self.containment, Exception):
+            raise self.containment
+        return self.containment
+
+    def _decode(
+        self, target: Target, wish: Decoding, cancel: threading.Event, progress: OnProgress
+    ) -> Inspection:
+        self.calls.append(f"decode {wish.listed}")
+        self.wishes.append(wish)
+        wish.intent.spend()
+        progress(Progress("decode", 12, None, "pickles"))
+        while self.held_decoding:
+            if cancel.wait(0.01):
+                raise Cancelled
+        if isinstance(self.decoded, Exception):
+            raise self.decoded
+        assert self.decoded is not None
+        return self.decoded
 
     def _host(self, target: Target) -> Host:
         return Host(412 * GIB, 96 * GIB, 80 * GIB, 64 * GIB, 2 * GIB)

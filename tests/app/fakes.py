@@ -4,11 +4,13 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from shardscope.engine.capabilities.workflow import workflow_of
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
+from shardscope.engine.model.catalogue import Catalogue
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import (
     SCHEMA,
     AdapterMatch,
@@ -48,8 +50,14 @@ UNRANKED: Final = Topology(note="Files are split by whole tensors: no rank place
 class FakeInspection(Inspection):
     """An inspection made by hand."""
 
-    def __init__(self, descriptor: Descriptor, tensors: TensorTable, inventory: Inventory) -> None:
-        super().__init__("run42/llama", False, descriptor, tensors, inventory, frozenset())
+    def __init__(
+        self,
+        descriptor: Descriptor,
+        tensors: TensorTable,
+        inventory: Inventory,
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        super().__init__("run42/llama", False, descriptor, tensors, inventory, frozenset(), catalogue)
 
 
 def entry(path: str, size: int = 0, kind: Kind = Kind.FILE, allocated: int | None = None) -> Entry:
@@ -123,6 +131,8 @@ def inspection(
     producer: tuple[ProducerFact, ...] = (),
     components: tuple[Component, ...] = (),
     opaque: tuple[str, ...] = (),
+    plane: DecodedPlane | None = None,
+    catalogue: Catalogue | None = None,
 ) -> FakeInspection:
     """Return an inspection of `entries`."""
     entries = tuple(sorted(entries, key=lambda each: each.path))
@@ -149,7 +159,11 @@ def inspection(
         schema=SCHEMA,
         tool=Tool("shardscope", "0"),
         limits=Limits(),
-        planes=Planes(PlaneState.EXAMINED, PlaneState.NOT_EXAMINED, PlaneState.NOT_EXAMINED),
+        planes=Planes(
+            PlaneState.EXAMINED,
+            PlaneState.NOT_EXAMINED if plane is None else PlaneState.EXAMINED,
+            PlaneState.NOT_EXAMINED,
+        ),
         source=Source(
             kind="folder",
             files=len(files),
@@ -176,6 +190,7 @@ def inspection(
             dtypes=(DTypeShare("BF16", len(table), logical // 2, logical),) if len(table) else (),
             largest=tuple(table[: min(5, len(table))]),
             files_examined=len(table.files),
+            files_opaque=len(opaque),
         ),
         trust=Trust(opaque, (), (), "Nothing needs a decision."),
         resources=Resources(
@@ -188,6 +203,7 @@ def inspection(
         adapter=AdapterMatch(AdapterStatus.NONE),
         workflow=Workflow((), None),
         blockers=blockers,
+        decoded=UNSET if plane is None else plane,
     )
     steps = workflow_of(
         descriptor.classification,
@@ -196,7 +212,8 @@ def inspection(
         descriptor.trust,
         descriptor.adapter,
         blockers,
+        decoded=plane is not None,
     )
     descriptor = structs.replace(descriptor, workflow=steps)
     inventory = Inventory(root_is_file=False, entries=entries, blockers=())
-    return FakeInspection(descriptor, table, inventory)
+    return FakeInspection(descriptor, table, inventory, catalogue)

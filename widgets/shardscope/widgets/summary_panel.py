@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import UNSET
+
 from shardscope.engine.model.blocker import Blocker, Severity
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Basis, Status
 from shardscope.engine.model.resources import Estimate
@@ -52,8 +55,9 @@ def worst(blockers: Sequence[Blocker]) -> Blocker | None:
 class SummaryPanel(Paragraphs):
     """One glance.
 
-    `SummaryPanel(*, glyphs=None, id=None, classes=None)`, then `show(descriptor, host, hints)`, where `hints` are the
-    next keys with what they do. Before that it says that nothing was examined yet.
+    `SummaryPanel(*, glyphs=None, id=None, classes=None)`, then `show(descriptor, host, hints, offer)`, where `hints` are the
+    next keys with what they do and `offer` is what could be done about opaque files. Before that it says that nothing was
+    examined yet.
     """
 
     BINDING_GROUP_TITLE = "Summary"
@@ -73,12 +77,18 @@ class SummaryPanel(Paragraphs):
         self._descriptor = descriptor
         self._host = host
         self._hints = tuple(hints)
+        self._offer = ""
 
     def show(
-        self, descriptor: Descriptor, host: HostFigures | None = None, hints: Sequence[Hint] = ()
+        self,
+        descriptor: Descriptor,
+        host: HostFigures | None = None,
+        hints: Sequence[Hint] = (),
+        offer: str = "",
     ) -> None:
         """Show another checkpoint."""
         self._descriptor, self._host, self._hints = descriptor, host, tuple(hints)
+        self._offer = offer
         self.rows_changed(0)
 
     def paragraphs(self, width: int) -> Iterable[Paragraph]:  # noqa: ARG002 - the same at any width
@@ -95,6 +105,8 @@ class SummaryPanel(Paragraphs):
         whole = wholeness(found)
         yield labelled("whole?", (whole.answer.value, _WHOLE[whole.answer]), f", {whole.why}")
         yield from self._in_the_way(found.blockers)
+        if self._offer:
+            yield labelled("opaque", (self._offer, Tone.HERE))
         if self._hints:
             parts: list[Part] = []
             for key, words in self._hints:
@@ -107,6 +119,8 @@ class SummaryPanel(Paragraphs):
         yield _producer(found, self.glyphs)
         yield from _state(found.state_scope, self.glyphs)
         yield _tensors(found, self.glyphs)
+        if found.decoded is not UNSET:
+            yield _decoded(found.decoded, self.glyphs)
         yield from self._sizes(found)
         yield from _trust(found, self.glyphs)
         yield from _steps(found.workflow, self.glyphs)
@@ -293,6 +307,22 @@ def _tensors(found: Descriptor, glyphs: Glyphs) -> Paragraph:
         words = f" {glyphs.dot} {plural(tensors.files_opaque, 'opaque file')} not listed"
         parts.append((words, Tone.CAUTION))
     return labelled("tensors", *parts)
+
+
+def _decoded(plane: DecodedPlane, glyphs: Glyphs) -> Paragraph:
+    """Say what decoding read and listed, and which names in it are foreign."""
+    if not plane.streams:
+        return labelled("decoded", ("asked for; no pickle could be read", Tone.CAUTION))
+    dot: Part = (f" {glyphs.dot} ", Tone.MUTED)
+    parts: list[Part] = [f"{plural(len(plane.streams), 'pickle stream')} read as data"]
+    for each in plane.components:
+        here = Tone.PLAIN if plane.listed in (each.component, "all") else Tone.MUTED
+        parts += [dot, (f"{each.component} {each.tensors:,} in {plural(each.fragments, 'fragment')}", here)]
+    parts += [dot, (f"listed: {plane.listed}", Tone.HERE)]
+    foreign = sum(not item.known for item in plane.references)
+    if foreign:
+        parts += [dot, (f"{plural(foreign, 'foreign name')}, see Pickles", Tone.CAUTION)]
+    return labelled("decoded", *parts)
 
 
 def _trust(found: Descriptor, glyphs: Glyphs) -> Iterator[Paragraph]:

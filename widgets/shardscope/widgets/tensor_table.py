@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
+from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.tensors import TensorSpec, TensorTable
 from shardscope.widgets.figures import plural, size
@@ -20,6 +21,7 @@ from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content, elide, visible
 from shardscope.widgets.search_line import SearchLine
+from shardscope.widgets.tensor_detail import shape_words
 from shardscope.widgets.tensor_query import COLUMNS, Ranks, matching_rows, sorted_rows
 from shardscope.widgets.virtual_table import Column, VirtualTable
 
@@ -47,7 +49,7 @@ class TensorRows:
 
     def columns(self) -> list[Column]:
         """Return columns that are as wide as what stands in them; names get the room that is left."""
-        shapes = (len(_shape(shape)) for shape in self._shapes[:SHAPES])
+        shapes = (len(shape_words(shape)) for shape in self._shapes[:SHAPES])
         columns = [
             Column("name", 24, grow=3, tail=1),
             Column("dtype", min(12, max([7, *map(len, self._dtypes)]))),
@@ -69,14 +71,10 @@ class TensorRows:
                 return self._dtypes[columns["dtype"][row]]
             case 2:
                 shape = self._shapes[columns["shape"][row]]
-                return _shape(shape)
+                return shape_words(shape)
             case 3:
                 return size(columns["end"][row] - columns["begin"][row])
         return self._files[columns["file"][row]], Tone.MUTED
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
 
 
 class TensorPanel(Vertical):
@@ -128,10 +126,12 @@ class TensorPanel(Vertical):
     class TensorSelected(Message):
         """A tensor was chosen."""
 
-        def __init__(self, panel: "TensorPanel", tensor: TensorSpec) -> None:
+        def __init__(self, panel: "TensorPanel", tensor: TensorSpec, whole: LogicalTensor | None) -> None:
             super().__init__()
             self.panel = panel
             self.tensor = tensor
+            self.whole = whole
+            """With its fragments, where it was decoded."""
 
         @property
         def control(self) -> "TensorPanel":
@@ -161,6 +161,8 @@ class TensorPanel(Vertical):
         super().__init__(id=id, classes=classes)
         self._table = TensorTable() if table is None else table
         self._ranks = ranks
+        self._wholes: Sequence[LogicalTensor] = ()
+        self._offer = ""
         self._query = ""
         self._none = "Not examined yet" if table is None else "No tensor is listed"
         rows = TensorRows(self._table)
@@ -175,10 +177,21 @@ class TensorPanel(Vertical):
         yield Static(self._foot(), id="tensor-foot")
 
     def show(
-        self, table: TensorTable, *, ranks: Ranks | None = None, none: str = "No tensor is listed"
+        self,
+        table: TensorTable,
+        *,
+        ranks: Ranks | None = None,
+        none: str = "No tensor is listed",
+        wholes: Sequence[LogicalTensor] = (),
+        offer: str = "",
     ) -> None:
-        """Show another catalogue. `none` says why where it is empty: all files opaque, for instance."""
+        """Show another catalogue.
+
+        `none` says why where it is empty: all files opaque, for instance. `wholes` are the decoded tensors of its first rows, in
+        their order, with their fragments. `offer` is what could be done about files that are not listed.
+        """
         self._table, self._ranks, self._none = table, ranks, none
+        self._wholes, self._offer = wholes, offer
         self.rows.sort_column = None
         self.rows.say_empty(none)
         rows = TensorRows(table)
@@ -192,6 +205,10 @@ class TensorPanel(Vertical):
         """The tensor under the cursor."""
         row = self.rows.row
         return None if row is None else self._table[row]
+
+    def whole(self, row: int) -> LogicalTensor | None:
+        """Return the decoded tensor of a row of the catalogue, with its fragments."""
+        return self._wholes[row] if row < len(self._wholes) else None
 
     def find(self, name: str) -> bool:
         """Put the cursor on the tensor of an exact name; False where it is not there."""
@@ -276,16 +293,33 @@ class TensorPanel(Vertical):
             parts: list[Part] = [(plural(total, "tensor"), Tone.MUTED)]
         else:
             parts = [(f"{shown:,} of {total:,}", Tone.HERE), (" tensors", Tone.MUTED)]
-        tensor = self.tensor
-        if tensor is not None:
-            width = max(16, self.size.width - 2)
-            file = f"  {tensor.file}"
-            name = elide(
-                visible(tensor.name), max(16, width - len(file)), self.rows.glyphs.ellipsis, tail=0.8
-            )
-            parts += [(f"  {_shape(tensor.shape)}", Tone.MUTED), (f"  {size(tensor.bytes)}", Tone.MUTED)]
-            return content(*parts) + Content("\n") + content(name, (file, Tone.MUTED))
-        return content(*parts)
+        row = self.rows.row
+        if row is None:
+            return content(*parts, *self._offered())
+        tensor = self._table[row]
+        width = max(16, self.size.width - 2)
+        file = f"  {tensor.file}"
+        name = elide(visible(tensor.name), max(16, width - len(file)), self.rows.glyphs.ellipsis, tail=0.8)
+        parts += [(f"  {shape_words(tensor.shape)}", Tone.MUTED), (f"  {size(tensor.bytes)}", Tone.MUTED)]
+        parts += self._made_of(self.whole(row))
+        return content(*parts, *self._offered()) + Content("\n") + content(name, (file, Tone.MUTED))
+
+    def _offered(self) -> list[Part]:
+        return [(f"  {self._offer}", Tone.HERE)] if self._offer else []
+
+    def _made_of(self, whole: LogicalTensor | None) -> list[Part]:
+        """Say in a few words what a decoded tensor is made of."""
+        if whole is None:
+            return []
+        words = plural(len(whole.fragments), "fragment")
+        if whole.replicas:
+            words += f" + {plural(len(whole.replicas), 'copy', 'copies')}"
+        parts: list[Part] = [(f"  {words}, enter lists them", Tone.MUTED)]
+        if whole.alias_of is not None:
+            parts.insert(0, ("  alias", Tone.CAUTION))
+        if whole.role in ("frozen", "buffer"):
+            parts.insert(0, (f"  {whole.role}", Tone.MUTED))
+        return parts
 
     def _tell(self) -> None:
         self.query_one("#tensor-foot", Static).update(self._foot(), layout=False)
@@ -301,4 +335,4 @@ class TensorPanel(Vertical):
     @on(VirtualRows.RowSelected)
     def _row_selected(self, event: VirtualRows.RowSelected) -> None:
         event.stop()
-        self.post_message(self.TensorSelected(self, self._table[event.row]))
+        self.post_message(self.TensorSelected(self, self._table[event.row], self.whole(event.row)))

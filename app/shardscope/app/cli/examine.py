@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode, Inspection
     from shardscope.engine.model.decoded import Listed
+    from shardscope.engine.model.limits import DecodeLimits, Limits
     from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -69,16 +70,28 @@ def wish(
             if given:
                 raise click.UsageError(f"{option} needs --decode.", click.get_current_context())
         return None
-    from msgspec import convert
-
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.escalation import Intent
-    from shardscope.engine.model.limits import DecodeLimits, decode_limit_names
 
-    bounds_in_force = convert(
-        {name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits
+    _, in_force = split_limits(limits)
+    return Decoding(Intent("inspect", "command line"), component or "model", in_force, checksums)
+
+
+def split_limits(limits: Sequence[tuple[str, int]]) -> "tuple[Limits, DecodeLimits]":
+    """Return the bounds on looking and those on decoding that the options set."""
+    from msgspec import convert
+
+    from shardscope.engine.model.limits import (
+        DecodeLimits,
+        Limits,
+        decode_limit_names,
+        limit_names,
+        with_overrides,
     )
-    return Decoding(Intent("inspect", "command line"), component or "model", bounds_in_force, checksums)
+
+    looking = {name: value for name, value in limits if name in limit_names()}
+    decoding = {name: value for name, value in limits if name in decode_limit_names()}
+    return with_overrides(Limits(), looking), convert(decoding, DecodeLimits)
 
 
 def examine(
@@ -100,12 +113,9 @@ def examine(
     Raises `Fault` when nothing could be examined and `Cancelled` when it was stopped.
     """
     from shardscope import engine
-    from shardscope.engine.model.limits import Limits, limit_names, with_overrides
 
     asked = wish(decode, component, limits, checksums=checksums)
-    bounds_in_force = with_overrides(
-        Limits(), {name: value for name, value in limits if name in limit_names()}
-    )
+    bounds_in_force, _ = split_limits(limits)
     capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
     person = is_terminal(sys.stderr)
     wanted = (person and not machine and not session.quiet) if progress is None else progress

@@ -34,20 +34,21 @@ def explore(
 
     PATH is a file or folder; without it the current folder is offered.
     """
-    from shardscope.engine.model.limits import Limits, with_overrides
+    from shardscope.app.cli.examine import split_limits
 
-    bounded = with_overrides(Limits(), dict(limits))
+    bounded, decode_bounded = split_limits(limits)
     if reason := _hindrance():
         from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
-        same = inspect_command(Target(path or ".", bounded, hf_cache))
+        same = inspect_command(Target(path or ".", bounded, hf_cache, decode_bounded))
         raise Fault("usage.no_terminal", reason=reason, command=same)
     from shardscope.app.explorer import run
 
     return run(
         path,
         limits=bounded,
+        decode_limits=decode_bounded,
         hf_cache=hf_cache,
         mouse=not no_mouse,
         theme=theme,

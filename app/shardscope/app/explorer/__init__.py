@@ -1,13 +1,14 @@
 """The explorer: `shardscope [PATH]` on a terminal."""
 
 from shardscope.engine.model.exits import ExitCode
-from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.limits import DecodeLimits, Limits
 
 
 def run(
     path: str | None,
     *,
     limits: Limits | None = None,
+    decode_limits: DecodeLimits | None = None,
     hf_cache: bool = False,
     mouse: bool = True,
     theme: str | None = None,
@@ -28,7 +29,9 @@ def run(
 
         problem = f"There is no theme of that name; there are {', '.join(names)}"
         raise Fault("usage.invalid", problem=problem, help="shardscope explore --help")
-    explorer = Explorer(path, ENGINE, limits=limits, hf_cache=hf_cache, theme=theme)
+    explorer = Explorer(
+        path, ENGINE, limits=limits, decode_limits=decode_limits, hf_cache=hf_cache, theme=theme
+    )
     explorer.driver_class = Terminal
     code = explorer.run(mouse=mouse)
     if code is not None:

@@ -19,7 +19,7 @@ from shardscope.app.explorer.messages import Chosen, Ended
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
 from shardscope.engine.model.exits import ExitCode
-from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.styles import SHEETS
 from shardscope.styles.themes import DARK, LIGHT
 from shardscope.widgets.safe import UnsafeFilter
@@ -88,6 +88,7 @@ class Explorer(App[ExitCode]):
         engine: Engine,
         *,
         limits: Limits | None = None,
+        decode_limits: DecodeLimits | None = None,
         hf_cache: bool = False,
         theme: str | None = None,
     ) -> None:
@@ -95,6 +96,7 @@ class Explorer(App[ExitCode]):
         self.path = path
         self.engine = engine
         self.limits = limits or Limits()
+        self.decode_limits = decode_limits or DecodeLimits()
         self.hf_cache = hf_cache
         for each in (DARK, LIGHT):
             self.register_theme(each)
@@ -132,7 +134,9 @@ class Explorer(App[ExitCode]):
         return self._explore(self.path)
 
     def _explore(self, path: str, *, nested: bool = False) -> Explore:
-        return Explore(Target(path, self.limits, self.hf_cache), self.engine, nested=nested)
+        return Explore(
+            Target(path, self.limits, self.hf_cache, self.decode_limits), self.engine, nested=nested
+        )
 
     @on(Chosen)
     def _chosen(self, event: Chosen) -> None:
@@ -233,6 +237,9 @@ class Explorer(App[ExitCode]):
             "kind": type(event.worker.error).__name__,
         }
         error = blocker(Finding("internal.error", params))
-        if event.worker.group == "examine" and isinstance(screen, Explore):
-            await screen.broke(error)
+        if isinstance(screen, Explore):
+            if event.worker.group == "examine":
+                await screen.broke(error)
+            elif event.worker.group == "decode":
+                await screen.not_decoded(None)
         self.push_screen(OwnError(error))

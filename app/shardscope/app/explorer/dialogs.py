@@ -123,22 +123,30 @@ class CopiedCommand(Dialog):
             )
 
 
-class OwnError(Dialog):
-    """An error of shardscope itself: what it was doing, a code, and never a traceback."""
+class NotDone(Dialog):
+    """Something that was asked for and could not be done: why, what to do, and the code."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "close", "Close", show=False, id="own_error.close", tooltip="Close this dialog"),
+        Binding("enter", "close", "Close", show=False, id="not_done.close", tooltip="Close this dialog"),
     ]
 
-    def __init__(self, blocker: Blocker) -> None:
+    def __init__(self, title: str, blocker: Blocker) -> None:
         super().__init__()
+        self.heading = title
         self.blocker = blocker
 
     def compose(self) -> ComposeResult:
         """Draw the sentences."""
         with Vertical(classes="dialog -error") as box:
-            box.border_title = "An error of shardscope"
+            box.border_title = self.heading
             box.border_subtitle = "esc closes"
             yield Static(Content(self.blocker.message), id="message")
             yield Static(Content(self.blocker.remedy), classes="note")
             yield Static(Content.styled(self.blocker.code, "$text-muted"), id="code")
+
+
+class OwnError(NotDone):
+    """An error of shardscope itself: what it was doing, a code, and never a traceback."""
+
+    def __init__(self, blocker: Blocker) -> None:
+        super().__init__("An error of shardscope", blocker)

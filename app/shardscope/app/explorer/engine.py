@@ -13,8 +13,11 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
+    from shardscope.engine.decoding import Decoding
     from shardscope.engine.host import Host
     from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.model.escalation import IsolationProfile
+    from shardscope.engine.model.limits import DecodeLimits
     from shardscope.engine.previewing import Preview
 
 
@@ -30,6 +33,10 @@ class Engine:
     """Raises `Cancelled`."""
     host: "Callable[[Target], Host]"
     """Figures of this machine."""
+    preflight: "Callable[[DecodeLimits], IsolationProfile]"
+    """The containment that this machine gives just now. Raises `Fault`."""
+    decode: "Callable[[Target, Decoding, threading.Event, OnProgress], Inspection]"
+    """What `inspect` does, and decoding. Raises `Fault` and `Cancelled`."""
 
 
 def _inspect(target: Target, cancel: threading.Event, progress: OnProgress) -> "Inspection":
@@ -65,5 +72,32 @@ def _host(target: Target) -> "Host":
     return probe(target.path)
 
 
-ENGINE = Engine(inspect=_inspect, with_digests=_with_digests, preview=_preview, host=_host)
+def _preflight(limits: "DecodeLimits") -> "IsolationProfile":
+    from shardscope.engine.isolation.containment import preflight
+
+    return preflight(limits)
+
+
+def _decode(target: Target, wish: "Decoding", cancel: threading.Event, progress: OnProgress) -> "Inspection":
+    from shardscope.engine.inspection import inspect
+
+    return inspect(
+        target.path,
+        limits=target.limits,
+        digest="none",
+        hf_cache=target.hf_cache,
+        decoding=wish,
+        cancel=cancel,
+        progress=progress,
+    )
+
+
+ENGINE = Engine(
+    inspect=_inspect,
+    with_digests=_with_digests,
+    preview=_preview,
+    host=_host,
+    preflight=_preflight,
+    decode=_decode,
+)
 """The engine of this installation."""

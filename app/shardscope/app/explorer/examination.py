@@ -18,12 +18,13 @@ from textual.worker import get_current_worker
 
 from shardscope.app.explorer import messages, workers
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.target import Target
+from shardscope.app.explorer.target import Asked, Target
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.panels import Found
+    from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode
     from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
@@ -34,6 +35,8 @@ class State(StrEnum):
 
     LOADING = "loading"
     READY = "ready"
+    DECODING = "decoding"
+    """What is known already stays as it is until that ends."""
     STOPPED = "stopped"
     """By the person, before anything could be said."""
     FAILED = "failed"
@@ -56,6 +59,11 @@ class Examination(Screen[None]):
         self.exit_code = ExitCode.OK
         """What the process says when the person leaves from here."""
         self.digest_mode: DigestMode = "auto"
+        self._hashed = False
+        """Whether the digest pass came to its end."""
+        self._hash_on = False
+        """Whether decoding interrupted it."""
+        self._asked: Asked | None = None
         self.left = False
         """Whether the person has left: what workers still say is drawn nowhere."""
 
@@ -85,6 +93,14 @@ class Examination(Screen[None]):
         """Show a page in the place of the facts."""
         raise NotImplementedError
 
+    async def draw_decoding(self) -> None:
+        """Show that pickles are being decoded, in front of what is known."""
+        raise NotImplementedError
+
+    async def draw_not_decoded(self, blocker: "Blocker | None") -> None:
+        """Show what was known before again, and what kept decoding from an end unless the person did."""
+        raise NotImplementedError
+
     # Work
 
     def _start(self, work: Callable[[Event], None], group: str, description: str) -> None:
@@ -103,7 +119,7 @@ class Examination(Screen[None]):
             self.app.workers.cancel_group(self.app, group)
 
     def is_at_work(self, group: str) -> bool:
-        """Tell whether a worker of `examine`, `digest` or `preview` is at work."""
+        """Tell whether a worker of `examine`, `decode`, `digest` or `preview` is at work."""
         return any(worker.group == group and worker.is_running for worker in self.app.workers)
 
     def on_mount(self) -> None:
@@ -112,7 +128,7 @@ class Examination(Screen[None]):
 
     def on_unmount(self) -> None:
         """Stop what still runs for this screen."""
-        self._stop("examine", "digest", "preview")
+        self._stop("examine", "decode", "digest", "preview")
 
     def watch_state(self, before: State, after: State) -> None:
         """Let the style sheet know."""
@@ -128,16 +144,32 @@ class Examination(Screen[None]):
         )
 
     def stop_looking(self) -> None:
-        """Ask the inspection to stop; `Stopped` follows."""
-        self._stop("examine")
+        """Ask the inspection, or decoding, to stop; `Stopped` or `DecodingStopped` follows."""
+        self._stop("examine", "decode")
 
     async def look_again(self) -> None:
         """Forget everything and inspect anew."""
-        self._stop("examine", "digest", "preview")
+        self._stop("examine", "decode", "digest", "preview")
         self.found, self.progress = None, None
         await self.draw_loading()
         self.state = State.LOADING
         self.look()
+
+    async def decode(self, wish: "Decoding") -> None:
+        """Decode, this once; `Decoded` or `DecodingStopped` follows."""
+        if self.found is None or self.state is not State.READY:
+            return
+        self._hash_on = self.is_at_work("digest")
+        self._asked = Asked(wish.listed, wish.checksums)
+        self._stop("digest")
+        self.state = State.DECODING
+        await self.draw_decoding()
+        target, found = self.target, self.found.inspection
+        self._start(
+            lambda cancel: workers.decode(self.engine, target, found, wish, cancel, self.post_message),
+            "decode",
+            "decoding pickles",
+        )
 
     def digest(self) -> None:
         """Hash in the background; `Digested` or `DigestsStopped` follows."""
@@ -173,7 +205,8 @@ class Examination(Screen[None]):
     async def _progressed(self, event: messages.Progressed) -> None:
         if self.left:
             return
-        if self.state is State.LOADING:
+        hashing = event.progress.stage == "digests"
+        if self.state is State.LOADING or (self.state is State.DECODING and not hashing):
             self.progress = event.progress
             await self.draw_progress(event.progress)
         elif self.is_at_work("digest"):
@@ -188,12 +221,20 @@ class Examination(Screen[None]):
         from shardscope.app.explorer.panels import Found
         from shardscope.app.explorer.status import digests_at_rest
 
-        self.found = found = Found(event.found, event.host)
+        self.found = found = Found(event.found, event.host, offer=event.offer)
+        if event.offer is not None:
+            self.found = found = replace(found, decode_key=self._key_of("explore.decode"))
+        self._hashed = False
         self.exit_code = event.found.exit_code()
         await self.draw_found(found, event.files)
         self.draw_digests(digests_at_rest(found.descriptor))
         self.state = State.READY
         self.call_after_refresh(self.digest)
+
+    def _key_of(self, binding: str) -> str:
+        from shardscope.app.explorer.keys import key_rows
+
+        return next((row.keys[0] for row in key_rows(self) if row.id == binding), "")
 
     @on(messages.Faulted)
     async def _faulted(self, event: messages.Faulted) -> None:
@@ -222,10 +263,41 @@ class Examination(Screen[None]):
         await self.draw_notice(Notice.broken(blocker))
         self.state = State.FAILED
 
+    @on(messages.Decoded)
+    async def _decoded(self, event: messages.Decoded) -> None:
+        if self.found is None or self.found.inspection is not event.before or self.left:
+            return
+        self.found = replace(self.found, inspection=event.found, asked=self._asked)
+        self._hash_on |= self._hashed and not event.digested
+        self.exit_code = event.found.exit_code()
+        await self.draw_found(self.found, event.files)
+        self._back_to_rest()
+
+    @on(messages.DecodingStopped)
+    async def _decoding_stopped(self, event: messages.DecodingStopped) -> None:
+        if self.found is not None and self.found.inspection is event.before and not self.left:
+            await self.not_decoded(event.blocker)
+
+    async def not_decoded(self, blocker: "Blocker | None") -> None:
+        """Go back to what was known before decoding."""
+        await self.draw_not_decoded(blocker)
+        self._back_to_rest()
+
+    def _back_to_rest(self) -> None:
+        from shardscope.app.explorer.status import digests_at_rest
+
+        if self.found is not None:
+            self.draw_digests(digests_at_rest(self.found.descriptor))
+        self.state = State.READY
+        if self._hash_on:
+            self._hashed = False
+            self.call_after_refresh(self.digest)
+
     @on(messages.Digested)
     def _digested(self, event: messages.Digested) -> None:
-        if self.found is not None and not self.left:
+        if self.found is not None and self.found.inspection is event.before and not self.left:
             self.found = replace(self.found, inspection=event.found)
+            self._hashed = True
             self.exit_code = event.found.exit_code()
             self.draw_news(self.found, event.marks)
             from shardscope.app.explorer.status import digests_at_rest

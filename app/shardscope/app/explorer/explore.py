@@ -16,15 +16,19 @@ from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.messages import Chosen, FileChosen, PartChosen
 from shardscope.app.explorer.target import Target, inspect_command
 from shardscope.engine.model.progress import Progress
-from shardscope.widgets.safe import Tone, content
+from shardscope.widgets.safe import Part, Tone, content
 from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.panels import Found
     from shardscope.app.explorer.workspace import Workspace
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
 
-SAFE, DECODED = "safe plane", "nothing decoded"
+SAFE, NOT_DECODED = "safe plane", "nothing decoded"
+DECODED, NOT_RUN = "decoded: examined", "nothing run"
+NOTHING_READ: Part = ("decoded: nothing read", Tone.CAUTION)
 """The planes of trust, as the top line says them at every moment."""
 
 
@@ -44,6 +48,13 @@ class Explore(Examination):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "y", "copy", "Copy command", id="explore.copy", tooltip="Copy the command that says the same"
+        ),
+        Binding(
+            "d",
+            "decode",
+            "Decode",
+            id="explore.decode",
+            tooltip="Read pickles as data in a contained worker; asks first, each time",
         ),
         Binding(
             "number_sign",
@@ -66,7 +77,7 @@ class Explore(Examination):
             "stop",
             "Stop",
             id="explore.stop",
-            tooltip="Stop looking; nothing is said about the rest",
+            tooltip="Stop looking or decoding; nothing is said about the rest",
         ),
         Binding("escape", "back", "Back", id="explore.back", tooltip="One level up; never quits"),
     ]
@@ -84,9 +95,16 @@ class Explore(Examination):
         """Draw the frame; what fills it comes from the workers."""
         with Horizontal(id="top"):
             yield Breadcrumbs(*crumbs(self.target.path))
-            yield StatusLine(SAFE, DECODED)
+            yield StatusLine(*self._planes())
         yield Container(self._loading(), id="main")
         yield Hints()
+
+    def _planes(self, *words: str) -> tuple[Part, ...]:
+        """Return the facts of the top line, with `words` about digests."""
+        plane = None if self.found is None else self.found.decoded
+        if plane is None:
+            return (SAFE, *words, NOT_DECODED)
+        return (DECODED if plane.streams else NOTHING_READ, *words, NOT_RUN)
 
     def _loading(self) -> Static:
         return Static(
@@ -103,7 +121,7 @@ class Explore(Examination):
     async def draw_loading(self) -> None:
         """Show that nothing is known yet."""
         self.workspace = None
-        self.query_one(StatusLine).facts = (SAFE, DECODED)
+        self.query_one(StatusLine).facts = self._planes()
         await self._fill(self._loading())
 
     async def draw_progress(self, progress: Progress) -> None:
@@ -118,14 +136,42 @@ class Explore(Examination):
 
     def draw_digests(self, words: str) -> None:
         """Show how far the digests are."""
-        self.query_one(StatusLine).facts = (SAFE, words, DECODED)
+        self.query_one(StatusLine).facts = self._planes(words)
 
     async def draw_found(self, found: "Found", files: "InventoryTree") -> None:
-        """Show a checkpoint for the first time."""
+        """Show a checkpoint for the first time, or once it was decoded: with the panel in front that was there before."""
         from shardscope.app.explorer.workspace import Workspace
 
+        front = None if self.workspace is None else self.workspace.panels.active
         self.workspace = Workspace(found, files)
         await self._fill(self.workspace)
+        if front is not None:
+            await self.workspace.panels.switch(front)
+
+    async def draw_decoding(self) -> None:
+        """Show that pickles are being decoded, in front of what is known."""
+        words = content(
+            "Decoding",
+            ("  pickles are read as data in a contained worker; nothing is run. esc stops.", Tone.MUTED),
+        )
+        self.set_focus(None)
+        if self.workspace is not None:
+            self.workspace.display = False
+        await self.query_one("#main").mount(Static(words, id="loading"))
+
+    async def draw_not_decoded(self, blocker: "Blocker | None") -> None:
+        """Show what was known before again, and what kept decoding from an end unless the person did."""
+        from shardscope.widgets.progress_line import ProgressLine
+
+        await self.query("#loading").remove()
+        await self.query(ProgressLine).remove()
+        if self.workspace is not None:
+            self.workspace.display = True
+            self.workspace.panels.focus_front()
+        if blocker is not None:
+            from shardscope.app.explorer.dialogs import NotDone
+
+            self.app.push_screen(NotDone("Not decoded", blocker))
 
     def draw_news(self, found: "Found", marks: "Marks | None" = None) -> None:
         """Show what is known by now; `marks` are other letters for the files."""
@@ -142,7 +188,13 @@ class Explore(Examination):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now."""
         if action == "stop":
-            return self.state is State.LOADING
+            return self.state in (State.LOADING, State.DECODING)
+        if action == "back":
+            return self.state is not State.DECODING
+        if action == "decode":
+            return (
+                self.state is not State.DECODING and self.found is not None and self.found.offer is not None
+            )
         return self.state is State.READY if action == "digests" else True
 
     @on(FileChosen)
@@ -158,9 +210,23 @@ class Explore(Examination):
         from shardscope.app.explorer.dialogs import CopiedCommand
 
         listing = None if self.workspace is None else self.workspace.command(self.target)
-        command, note = listing or (inspect_command(self.target, digest=self.digest_mode), "")
+        asked = None if self.found is None else self.found.asked
+        command, note = listing or (inspect_command(self.target, digest=self.digest_mode, asked=asked), "")
         self.app.copy_to_clipboard(command)
         self.app.push_screen(CopiedCommand(command, note))
+
+    def action_decode(self) -> None:
+        """Ask whether to decode, and do it when the person says so."""
+        from shardscope.app.explorer.decode import Decode
+
+        if self.found is None or self.found.offer is None or self.state is not State.READY:
+            return
+
+        async def answered(wish: "Decoding | None") -> None:
+            if wish is not None:
+                await self.decode(wish)
+
+        self.app.push_screen(Decode(self.target, self.found.offer, self.engine), answered)
 
     def action_digests(self) -> None:
         """Hash every file whatever its size, or stop hashing."""

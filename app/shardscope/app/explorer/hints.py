@@ -15,6 +15,7 @@ ORDER: Final = (
     "explore.stop",
     "explore.again",
     "explore.part",
+    "explore.decode",
     "explore.search",
     "ranks.next",
     "reference.search",

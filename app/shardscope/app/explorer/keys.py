@@ -1,6 +1,7 @@
 """The keys that work right now, as the help, the hints and the palette show them: read from the bindings, kept nowhere else."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from textual.app import App
 from textual.binding import ActiveBinding
@@ -54,7 +55,7 @@ def _group(node: DOMNode) -> str:
     return node.BINDING_GROUP_TITLE or type(node).__name__
 
 
-def key_rows(screen: Screen[object]) -> list[KeyRow]:
+def key_rows(screen: Screen[Any]) -> list[KeyRow]:
     """Return what every key does on `screen` with its present focus, nearest widget first.
 
     Keys of one action make one row. Bindings without an id are Textual's own plumbing and left out.

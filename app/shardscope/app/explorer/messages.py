@@ -7,9 +7,11 @@ from textual.message import Message
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
+    from shardscope.app.explorer.offer import Offer
     from shardscope.engine.host import Host
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.blocker import Blocker
+    from shardscope.engine.model.escalation import IsolationProfile
     from shardscope.engine.previewing import Preview
     from shardscope.widgets.file_tree import InventoryTree, Marks
     from shardscope.widgets.preview_panel import Blocks
@@ -59,10 +61,14 @@ class Progressed(Message):
 class Examined(Message):
     """The checkpoint was inspected: everything but its digests is known."""
 
-    def __init__(self, found: "Inspection", host: "Host", files: "InventoryTree") -> None:
+    def __init__(
+        self, found: "Inspection", host: "Host", files: "InventoryTree", offer: "Offer | None"
+    ) -> None:
         super().__init__()
         self.found = found
         self.host = host
+        self.offer = offer
+        """What decoding could read."""
         self.files = files
 
 
@@ -78,11 +84,45 @@ class Stopped(Message):
     """The person stopped the inspection."""
 
 
+class Preflighted(Message):
+    """It is known which containment this machine gives, or why none."""
+
+    def __init__(self, containment: "IsolationProfile | Blocker") -> None:
+        super().__init__()
+        self.containment = containment
+
+
+class Decoded(Message):
+    """The checkpoint was inspected once more, with its pickles decoded."""
+
+    def __init__(
+        self, before: "Inspection", found: "Inspection", files: "InventoryTree", *, digested: bool
+    ) -> None:
+        super().__init__()
+        self.before = before
+        """What was known: another one may be shown by now."""
+        self.found = found
+        self.files = files
+        self.digested = digested
+        """Whether `found` has the digests of `before`."""
+
+
+class DecodingStopped(Message):
+    """Decoding ended without a result: by the person, or by a fault of the source."""
+
+    def __init__(self, before: "Inspection", blocker: "Blocker | None" = None) -> None:
+        super().__init__()
+        self.before = before
+        self.blocker = blocker
+
+
 class Digested(Message):
     """The digest pass ended; `found` has every digest that was asked for."""
 
-    def __init__(self, found: "Inspection", marks: "Marks | None") -> None:
+    def __init__(self, before: "Inspection", found: "Inspection", marks: "Marks | None") -> None:
         super().__init__()
+        self.before = before
+        """What was hashed: another one may be shown by now."""
         self.found = found
         self.marks = marks
         """The letters of the files, where hashing found something out about them."""

@@ -5,9 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
 from textual.widget import Widget
 
+from shardscope.app.explorer.offer import Offer
 from shardscope.app.explorer.parts import PartOf, parts_of
+from shardscope.app.explorer.target import Asked
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.widgets.safe import Tone
 
@@ -27,6 +32,12 @@ class Found:
     preview: "Preview | None" = None
     blocks: "Blocks | None" = None
     """Where the JSON of the preview folds."""
+    offer: Offer | None = None
+    """What decoding could read; as long as this checkpoint is looked at, also once it was decoded."""
+    decode_key: str = "d"
+    """What to press for it, as it stands on the keyboard."""
+    asked: Asked | None = None
+    """What was decoded; None where nothing was."""
 
     @property
     def descriptor(self) -> Descriptor:
@@ -37,6 +48,22 @@ class Found:
     def parts(self) -> tuple[PartOf, ...]:
         """What can be looked at alone."""
         return parts_of(self.descriptor, self.inspection.inventory)
+
+    @property
+    def decoded(self) -> DecodedPlane | None:
+        """What decoding did."""
+        return None if self.descriptor.decoded is UNSET else self.descriptor.decoded
+
+    @cached_property
+    def wholes(self) -> tuple[LogicalTensor, ...]:
+        """The decoded tensors that are listed, in the order of the first rows of the table."""
+        catalogue, plane = self.inspection.catalogue, self.decoded
+        return () if catalogue is None or plane is None else catalogue.listed(plane.listed)
+
+    @property
+    def offered(self) -> str:
+        """What to press to decode; empty where nothing calls for it, or it was done."""
+        return "" if self.offer is None or self.asked is not None else self.offer.words(self.decode_key)
 
 
 @dataclass(frozen=True)
@@ -105,11 +132,27 @@ def _fill_tensors(panel: Any, found: Found) -> None:
     from shardscope.widgets.tensor_query import rank_labels
 
     opaque = found.descriptor.tensors.files_opaque
+    none = "No tensor is listed"
+    if opaque:
+        none = "None could be listed" if found.asked is not None else "None could be listed without decoding"
     panel.show(
         found.inspection.tensors,
         ranks=rank_labels(found.descriptor.topology),
-        none="None could be listed without decoding" if opaque else "No tensor is listed",
+        none=none,
+        wholes=found.wholes,
+        offer=found.offered,
     )
+
+
+def _pickles() -> Widget:
+    from shardscope.widgets.pickle_panel import PicklePanel
+
+    return PicklePanel()
+
+
+def _foreign(found: Found) -> Tone:
+    known = found.decoded is None or all(item.known for item in found.decoded.references)
+    return Tone.PLAIN if known else Tone.CAUTION
 
 
 def _preview() -> Widget:
@@ -125,10 +168,12 @@ def _fill_preview(panel: Any, found: Found) -> None:
 
 def _next(found: Found) -> tuple[tuple[str, str], ...]:
     """Return what the summary says to press next."""
-    keys = (("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys"))
-    if not found.parts:
-        return keys
-    return (("o", "choose one" if found.parts[0].is_save else "open a part"), *keys)
+    keys = [("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys")]
+    if found.asked is not None:
+        keys.insert(2, ("8", "pickles"))
+    if found.parts:
+        keys.insert(0, ("o", "choose one" if found.parts[0].is_save else "open a part"))
+    return tuple(keys)
 
 
 PANELS: Final = (
@@ -138,7 +183,7 @@ PANELS: Final = (
         "The answer at a glance",
         _summary,
         lambda found: (found.descriptor.classification, found.descriptor.blockers),
-        lambda panel, found: panel.show(found.descriptor, found.host, _next(found)),
+        lambda panel, found: panel.show(found.descriptor, found.host, _next(found), found.offered),
     ),
     Panel(
         "evidence",
@@ -196,3 +241,21 @@ PANELS: Final = (
     ),
 )
 """The tabs, in their order; keys 1 to 7."""
+
+PICKLES: Final = Panel(
+    "pickles",
+    "Pickles",
+    "What the decoded pickles refer to, foreign names first, and their streams",
+    _pickles,
+    lambda found: found.decoded,
+    lambda panel, found: panel.show(found.decoded),
+    lambda found: None if found.decoded is None else len(found.decoded.references),
+    _foreign,
+    keys="VirtualTable",
+)
+"""The tab that is there once pickles were decoded; key 8."""
+
+
+def panels_of(found: Found) -> tuple[Panel, ...]:
+    """Return the tabs that a checkpoint has."""
+    return PANELS if found.decoded is None else (*PANELS, PICKLES)

@@ -56,7 +56,11 @@ def places(widget: Widget, found: Found) -> Places | None:
         return Places([entry.text for entry in entries], widget.reveal)
     if isinstance(widget, Paragraphs):
         return Places(widget.text_lines, widget.show_line)
+    from shardscope.widgets.pickle_panel import PickleTable
     from shardscope.widgets.preview_panel import PreviewPanel
+
+    if isinstance(widget, PickleTable):
+        return Places(widget.text_lines, widget.show_line)
 
     if isinstance(widget, PreviewPanel) and found.preview is not None:
         return Places(found.preview.lines, widget.show_line)

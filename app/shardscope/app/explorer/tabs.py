@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Tab, Tabs
 
-from shardscope.app.explorer.panels import PANELS, Found, Panel
+from shardscope.app.explorer.panels import Found, Panel, panels_of
 from shardscope.widgets.safe import content
 
 
@@ -34,16 +34,17 @@ class Panels(Container):
     def __init__(self, found: Found) -> None:
         super().__init__()
         self._found = found
+        self.all = panels_of(found)
         self._drawn: dict[str, object] = {}
         """What each panel was filled with."""
-        self.active = PANELS[0].id
+        self.active = self.all[0].id
 
     def compose(self) -> ComposeResult:
         """Draw the tabs; the first panel follows when it is switched to."""
-        tabs = Tabs(*(Tab(self._label(panel), id=panel.id) for panel in PANELS))
+        tabs = Tabs(*(Tab(self._label(panel), id=panel.id) for panel in self.all))
         tabs.can_focus = False
         yield tabs
-        yield self._made(PANELS[0])
+        yield self._made(self.all[0])
 
     def _label(self, panel: Panel) -> Content:
         if panel.count is None or (count := panel.count(self._found)) is None:
@@ -61,7 +62,7 @@ class Panels(Container):
 
     @property
     def _active_panel(self) -> Panel:
-        return next(panel for panel in PANELS if panel.id == self.active)
+        return next(panel for panel in self.all if panel.id == self.active)
 
     @property
     def front(self) -> Widget | None:
@@ -94,13 +95,13 @@ class Panels(Container):
 
     async def step(self, by: int) -> None:
         """Go to the panel `by` tabs to the right, around the ends."""
-        names = [panel.id for panel in PANELS]
+        names = [panel.id for panel in self.all]
         await self.switch(names[(names.index(self.active) + by) % len(names)])
 
     def show(self, found: Found) -> None:
         """Draw newer facts: at once in the active panel, in the others when they come to the front."""
         self._found = found
-        for panel in PANELS:
+        for panel in self.all:
             self.query_one(f"#{panel.id}", Tab).label = self._label(panel)
         self._freshen()
 

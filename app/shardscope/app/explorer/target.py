@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.decoded import Listed
+from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.model.text import is_altered
 
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'"}
@@ -19,6 +20,15 @@ class Target(Struct, frozen=True):
     """As the person gave it; bytes that are not UTF-8 stand as surrogates (`os.fsdecode`)."""
     limits: Limits = Limits()
     hf_cache: bool = False
+    decode_limits: DecodeLimits = DecodeLimits()
+    """In force where decoding is asked for."""
+
+
+class Asked(Struct, frozen=True):
+    """What a person had decoded: for the commands that say the same. It is no consent to do it again."""
+
+    listed: Listed = "model"
+    checksums: bool = False
 
 
 def _escaped(char: str) -> str:
@@ -47,25 +57,36 @@ def _operand(path: str) -> str:
 
 def options(target: Target) -> list[str]:
     """Return the options that make a command look at `target` as the explorer does."""
-    defaults = msgspec.to_builtins(Limits())
     words = ["--hf-cache"] if target.hf_cache else []
-    for name, value in msgspec.to_builtins(target.limits).items():
-        if value != defaults[name]:
-            words += ["--limit", f"{name}={value}"]
+    for bounds in (target.limits, target.decode_limits):
+        defaults = msgspec.to_builtins(type(bounds)())
+        for name, value in msgspec.to_builtins(bounds).items():
+            if value != defaults[name]:
+                words += ["--limit", f"{name}={value}"]
     return words
 
 
-def inspect_command(target: Target, *, digest: str = "auto") -> str:
-    """Return the `shardscope inspect` that prints what the explorer shows."""
-    words = ["shardscope", "inspect", _operand(target.path), *options(target)]
+def _decoding(asked: Asked | None) -> list[str]:
+    if asked is None:
+        return []
+    return ["--decode", "--component", asked.listed]
+
+
+def inspect_command(target: Target, *, digest: str = "auto", asked: Asked | None = None) -> str:
+    """Return the `shardscope inspect` that prints what the explorer shows, decoded where that was `asked` for."""
+    words = ["shardscope", "inspect", _operand(target.path), *options(target), *_decoding(asked)]
+    if asked is not None and asked.checksums:
+        words.append("--checksums")
     if digest != "auto":
         words += ["--digest", digest]
     return " ".join(words)
 
 
-def tensors_command(target: Target, pattern: str | None = None, order: str | None = None) -> str:
+def tensors_command(
+    target: Target, pattern: str | None = None, order: str | None = None, *, asked: Asked | None = None
+) -> str:
     """Return the `shardscope tensors` that lists the names matching the glob `pattern`, by `name` or `bytes`."""
-    words = ["shardscope", "tensors", _operand(target.path), *options(target)]
+    words = ["shardscope", "tensors", _operand(target.path), *options(target), *_decoding(asked)]
     if pattern:
         words += ["--filter", quoted(pattern)]
     if order:

@@ -12,10 +12,13 @@ from textual.message import Message
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.messages import (
+    Decoded,
+    DecodingStopped,
     Digested,
     DigestsStopped,
     Examined,
     Faulted,
+    Preflighted,
     Previewed,
     Progressed,
     Stopped,
@@ -24,7 +27,9 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 
 if TYPE_CHECKING:
+    from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.model.limits import DecodeLimits
 
 Post = Callable[[Message], object]
 """Safe to call from any thread."""
@@ -53,10 +58,12 @@ def examine(engine: Engine, target: Target, cancel: Event, post: Post) -> None:
         # thread stays free for keys.
         from shardscope.app.explorer import workspace  # noqa: F401
         from shardscope.app.explorer.marks import marks
+        from shardscope.app.explorer.offer import offer_of
         from shardscope.widgets.file_tree import InventoryTree
 
         files = InventoryTree(found.inventory, marks(found.descriptor, found.inventory))
-        post(Examined(found, engine.host(target), files))
+        offer = offer_of(found.descriptor, found.inventory)
+        post(Examined(found, engine.host(target), files, offer))
 
 
 def digest(engine: Engine, found: "Inspection", mode: "DigestMode", cancel: Event, post: Post) -> None:
@@ -73,7 +80,43 @@ def digest(engine: Engine, found: "Inspection", mode: "DigestMode", cancel: Even
         from shardscope.app.explorer.marks import marks
 
         news = digested.descriptor.blockers != found.descriptor.blockers
-        post(Digested(digested, marks(digested.descriptor, digested.inventory) if news else None))
+        post(Digested(found, digested, marks(digested.descriptor, digested.inventory) if news else None))
+
+
+def preflight(engine: Engine, limits: "DecodeLimits", post: Post) -> None:
+    """Find out which containment this machine gives; posts `Preflighted`."""
+    from shardscope.engine.model.blocker import Fault, blocker
+
+    try:
+        post(Preflighted(engine.preflight(limits)))
+    except Fault as fault:
+        post(Preflighted(blocker(fault.finding)))
+
+
+def decode(
+    engine: Engine, target: Target, found: "Inspection", wish: "Decoding", cancel: Event, post: Post
+) -> None:
+    """Inspect `target` once more with its pickles decoded; posts `Decoded` or `DecodingStopped`.
+
+    `found` is what is known so far: its digests are kept where nothing has changed.
+    """
+    from shardscope.engine.inspection import carry_digests
+    from shardscope.engine.model.blocker import Fault, blocker
+
+    try:
+        decoded = engine.decode(target, wish, cancel, _reporting(post))
+    except Cancelled:
+        post(DecodingStopped(found))
+    except Fault as fault:
+        post(DecodingStopped(found, blocker(fault.finding, target.path)))
+    else:
+        from shardscope.app.explorer.marks import marks
+        from shardscope.widgets.file_tree import InventoryTree
+
+        carried = carry_digests(decoded, found)
+        shown = carried or decoded
+        files = InventoryTree(shown.inventory, marks(shown.descriptor, shown.inventory))
+        post(Decoded(found, shown, files, digested=carried is not None))
 
 
 def preview(engine: Engine, found: "Inspection", path: bytes, cancel: Event, post: Post) -> None:

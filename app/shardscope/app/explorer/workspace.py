@@ -1,6 +1,6 @@
 """What the Explore screen holds once something is known: the files on the left, the panels on the right, the search below."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.actions import SkipAction
@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from shardscope.app.explorer.listing import as_glob, as_order
 from shardscope.app.explorer.messages import FileChosen, PartChosen
-from shardscope.app.explorer.panels import PANELS, Found
+from shardscope.app.explorer.panels import PANELS, PICKLES, Found
 from shardscope.app.explorer.search import SearchBar, places
 from shardscope.app.explorer.tabs import Panels
 from shardscope.app.explorer.target import Target, tensors_command
@@ -20,6 +20,10 @@ from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
 from shardscope.widgets.paragraphs import Paragraphs
 from shardscope.widgets.topology_panel import TopologyPanel
+
+if TYPE_CHECKING:
+    from shardscope.widgets.pickle_panel import PicklePanel
+    from shardscope.widgets.tensor_table import TensorPanel
 
 
 class Workspace(Vertical):
@@ -54,7 +58,7 @@ class Workspace(Vertical):
                 id=f"explore.{panel.id}",
                 tooltip=panel.tooltip,
             )
-            for number, panel in enumerate(PANELS, start=1)
+            for number, panel in enumerate((*PANELS, PICKLES), start=1)
         ),
         Binding(
             "n",
@@ -163,6 +167,25 @@ class Workspace(Vertical):
         if self.file_tree.reveal_subject(event.held.files[0]):
             self._go_to_files()
 
+    def on_pickle_panel_file_chosen(self, event: "PicklePanel.FileChosen") -> None:
+        """Show where the file is whose pickle was chosen."""
+        event.stop()
+        if self.file_tree.reveal_subject(event.file):
+            self._go_to_files()
+
+    def on_tensor_panel_tensor_selected(self, event: "TensorPanel.TensorSelected") -> None:
+        """Show what a decoded tensor is made of; of others the foot of the table says everything."""
+        event.stop()
+        if event.whole is None:
+            return
+        from shardscope.app.explorer.detail import Detail
+
+        def chosen(file: str | None) -> None:
+            if file is not None and self.file_tree.reveal_subject(file):
+                self._go_to_files()
+
+        self.app.push_screen(Detail(event.whole), chosen)
+
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
         if self.query_one(SearchBar).is_open:
@@ -190,10 +213,12 @@ class Workspace(Vertical):
 
     # Searching
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which keys work now: matches are gone through while there is a search."""
         if action == "open_part":
             return bool(self._found.parts)
+        if action == "panel":
+            return any(panel.id == parameters[0] for panel in self.panels.all)
         return action != "match" or (self.is_mounted and self.query_one(SearchBar).is_open)
 
     def action_search(self) -> None:
@@ -243,4 +268,4 @@ class Workspace(Vertical):
         if rows.sort_column is not None and order is None:
             lost.append("order")
         note = f"The command has no words for the {' and the '.join(lost)} of the panel." if lost else ""
-        return tensors_command(target, pattern, order), note
+        return tensors_command(target, pattern, order, asked=self._found.asked), note

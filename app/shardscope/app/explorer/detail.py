@@ -1,0 +1,68 @@
+"""The dialog about one decoded tensor: what it is as a whole, and every stretch of a file that holds a part of it."""
+
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.widgets.rows import VirtualRows
+from shardscope.widgets.tensor_detail import FragmentRows, tensor_words
+from shardscope.widgets.virtual_table import VirtualTable
+
+TALLEST: Final = 24
+"""Rows that the table has without scrolling."""
+
+
+class Detail(ModalScreen[str | None]):
+    """One tensor. Ends with the file that was chosen, or with None."""
+
+    AUTO_FOCUS = "VirtualTable"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "escape", "close", "Back", id="detail.close", tooltip="Close this dialog; nothing else happens"
+        ),
+    ]
+
+    def __init__(self, tensor: LogicalTensor) -> None:
+        super().__init__()
+        self.tensor = tensor
+        self._fragments = FragmentRows(tensor)
+        self.rows = VirtualTable(
+            self._fragments.columns(), self._fragments, empty="It has no bytes in this checkpoint"
+        )
+
+    def compose(self) -> ComposeResult:
+        """Draw the tensor over its fragments."""
+        with Vertical(classes="dialog -wide") as box:
+            box.border_title = "Tensor"
+            box.border_subtitle = "enter goes to the file, esc comes back"
+            yield Static(tensor_words(self.tensor, self.rows.glyphs), classes="whole")
+            self.rows.styles.height = min(max(1, self._fragments.row_count), TALLEST) + 1
+            yield self.rows
+
+    def action_close(self) -> None:
+        """Close the dialog."""
+        self.dismiss(None)
+
+    @on(VirtualTable.SortRequested)
+    def _sort(self, event: VirtualTable.SortRequested) -> None:
+        event.stop()
+        rows = self._fragments
+        order = list(range(rows.row_count)) if event.column is None else rows.order(event.column)
+        if event.descending:
+            order.reverse()
+        self.rows.show_sorted(order, event.column, descending=event.descending)
+
+    @on(VirtualRows.RowHighlighted)
+    def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:
+        event.stop()
+
+    @on(VirtualRows.RowSelected)
+    def _selected(self, event: VirtualRows.RowSelected) -> None:
+        event.stop()
+        self.dismiss(self._fragments.file(event.row))
