@@ -5,28 +5,28 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.convert import header
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.copying import Copied, copy_file
+from shardscope.engine.convert.copying import Copied
+from shardscope.engine.convert.dispatch import Executors, Given, run_elsewhere, run_here
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
-from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.work import Written, records
+from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.check import check as check_map
 from shardscope.engine.geometry.document import written
 from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.catalogue import LogicalTensor, Record
+from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.course import Course
 from shardscope.engine.model.descriptor import to_json
 from shardscope.engine.model.limits import Limits
@@ -77,6 +77,7 @@ def materialize(
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
     course: Course | None = None,
+    executor: Executor | Executors | None = None,
 ) -> Converted:
     """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
 
@@ -84,8 +85,12 @@ def materialize(
     existing target, `discard` then removes the old one; `allow_gap` lets file systems that cannot exchange two folders do it in
     two steps. `course` tells afterwards, whatever the outcome, which stage was the last and what became of the staging folder.
 
+    `executor` carries out the copying of files, in processes that see source and target under the same paths, each file with the
+    plan's threads and memory; without one that happens in threads of this process, which share them. A plain executor that breaks
+    ends the conversion; `convert.dispatch.Made` makes another one.
+
     Raises `Fault`: the first blocker of the plan, `admission.denied`, `admission.unknown`, `admission.declined`,
-    `convert.unsound`, `convert.copies_differ`, `verify.*`, those of staging, copying and promotion, `source.changed`;
+    `convert.unsound`, `convert.copies_differ`, `verify.*`, those of staging, copying and promotion, `source.changed`, `cluster.*`;
     `Cancelled`. Then nothing was promoted.
     """
     began = time.monotonic()
@@ -106,7 +111,10 @@ def materialize(
     )
     try:
         with Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source, staging:
-            work = _Work(plan, prepared, source, staging, cancel, progress)
+            elsewhere = Given(executor) if isinstance(executor, Executor) else executor
+            work = _Work(
+                plan, prepared, source, staging, cancel, progress, hf_cache=hf_cache, executors=elsewhere
+            )
             course.begin("prove")
             work.prove()
             course.begin("copy")
@@ -121,7 +129,7 @@ def materialize(
             course.begin("promote")
             staged = sum(record.size for record in staging.records)
             seconds = round(time.monotonic() - began, 3)
-            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds))
+            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds), work.workers_peak)
             staging.write_small(RUN_NAME, to_json(run).encode())
             promoted = promote(staging)
             if discard:
@@ -156,8 +164,15 @@ class _Work:
         staging: Staging,
         cancel: threading.Event | None,
         progress: OnProgress | None,
+        *,
+        hf_cache: bool = False,
+        executors: Executors | None = None,
     ) -> None:
         self.plan = plan
+        self.workers_peak: int | None = None
+        """The most memory that a process of another executor had resident."""
+        self._hf_cache = hf_cache
+        self._executors = executors
         self.validation: list[Validation] = []
         self._inventory = prepared.inspection.inventory
         self._recorded = [
@@ -170,8 +185,6 @@ class _Work:
         self._progress = progress
         self._open = opener_of(source, self._inventory)
         self._lowered: dict[str, Lowered] = {}
-        self._total = sum(file.bytes for file in plan.files)
-        self._copied = 0
 
     @property
     def _planned(self) -> Sequence[PlannedTensor]:
@@ -230,17 +243,15 @@ class _Work:
 
     def write(self) -> list[OutputFile]:
         """Write every file of the plan into the staging folder; return what the manifest says of them. Raises `Fault`."""
-        outputs = []
-        checked: set[Record] = set()
-        for file in self.plan.files:
-            copied = self._write_file(file, checked)
-            outputs.append(self._output(file, copied))
+        tasks = file_tasks(self.plan, self._tensors, self._task_source())
+        made = self._make(tasks)
+        outputs = [self._output(file, made[file.name]) for file in self.plan.files]
         if len(self.plan.files) > 1:
             text = msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n"
             record = self._staging.write_small(INDEX, text)
             outputs.append(OutputFile(INDEX, record.size, record.sha256))
         outputs += [self._carry(item.name, item.source, item.bytes) for item in self.plan.carried]
-        recorded = len(checked)
+        recorded = sum(len(task.checks) for task in tasks)
         if not self.plan.options.check_crc:
             self.validation.append(Validation("checksums", "not asked", "--no-crc"))
         elif recorded:
@@ -251,43 +262,29 @@ class _Work:
             self.validation.append(Validation("checksums", "not recorded", "the source records none"))
         return outputs
 
-    def _write_file(self, file: PlannedFile, checked: set[Record]) -> Copied:
-        items = self._items(file)
-        built = header.build(file.tensors)
-        wanted: list[Record] = []
-        if self.plan.options.check_crc:
-            wanted = [record for record in records(items) if record.crc is not None and record not in checked]
-            checked.update(wanted)
-        with self._staging.create(file.name, built.size) as output:
-            copied = copy_file(
-                items,
-                output,
-                built.data,
-                opener=self._open,
-                budget_bytes=self.plan.options.memory_bytes,
-                workers=self.plan.options.workers,
-                digest=self.plan.options.digest == "sha256",
-                checks=wanted,
-                cancel=self._cancel,
-                progress=None if self._progress is None else self._of_all,
-            )
-            output.finish(copied.sha256)
-        self._copied += copied.bytes
-        return copied
+    def _task_source(self) -> TaskSource:
+        root = self._source.root
+        path = os.path.join(os.getcwdb(), root.path)
+        same = root.identity
+        return TaskSource(path, self._hf_cache, same.device, same.inode, self._inventory.files)
 
-    def _of_all(self, report: Progress) -> None:
-        """Hand on how far one file is as how far all of them are: that is what a person waits for."""
-        if self._progress is not None:
-            self._progress(
-                Progress(report.stage, self._copied + report.done, self._total, report.unit, report.subject)
+    def _make(self, tasks: Sequence[FileTask]) -> dict[str, Copied]:
+        """Carry out tasks, and return what became of each file, by its name."""
+        if self._executors is not None:
+            done = run_elsewhere(
+                tasks, self._staging, self._executors, cancel=self._cancel, progress=self._progress
             )
-
-    def _items(self, file: PlannedFile) -> list[Written]:
-        built = header.build(file.tensors)
-        return [
-            Written(self._of(item), item.dtype, offset, first_rows(self._of(item).shape, item.shape))
-            for item, offset in zip(file.tensors, built.offsets, strict=True)
-        ]
+            self.workers_peak = max((item.peak_rss_bytes or 0 for item in done.values()), default=0) or None
+            return {name: item.copied for name, item in done.items()}
+        return run_here(
+            tasks,
+            self._staging,
+            self._open,
+            workers=self.plan.options.workers,
+            budget_bytes=self.plan.options.memory_bytes,
+            cancel=self._cancel,
+            progress=self._progress,
+        )
 
     def _output(self, file: PlannedFile, copied: Copied) -> OutputFile:
         overflowed = {item.tensor: item.count for item in copied.overflows}

@@ -18,6 +18,9 @@ from shardscope.engine.model.tensors import DTYPES
 BLOCK: Final = 64 << 10
 """Elements that are converted at one time."""
 
+NUMPY: Final = np.__version__
+"""Of the library that converts: two machines with the same one make the same bytes."""
+
 SCRATCH: Final = 32 * BLOCK
 """Bytes that a conversion takes beside its input and output, at most."""
 

@@ -16,6 +16,10 @@ PREVIOUS: Final = b"previous"
 MARKER: Final = b"shardscope-staging.json"
 MARKER_NEW: Final = b"shardscope-staging.json.new"
 JOURNAL: Final = b"journal.jsonl"
+ATTEMPTS: Final = b"attempts"
+"""The folder, inside the staging folder, in which other processes make files of the output."""
+STOP: Final = b"stop"
+"""The flag that stops them."""
 
 NAME_BYTES: Final = 255
 """Of one name on every common file system (`NAME_MAX`)."""

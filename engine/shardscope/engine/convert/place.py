@@ -51,6 +51,11 @@ class Place:
             self.close()
             raise
 
+    @property
+    def holder(self) -> bytes:
+        """The path of the folder that holds the target, from the root: another process finds it there."""
+        return os.path.join(os.getcwdb(), self._holder)
+
     def close(self) -> None:
         """Close what is held open."""
         for descriptor in (self.parent, *(source for source, _ in self._sources)):

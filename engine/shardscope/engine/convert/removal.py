@@ -1,5 +1,6 @@
 """Removing a staging folder so that what an interruption leaves of it is still known for one: the marker goes last."""
 
+import errno
 import os
 import shutil
 import stat
@@ -31,6 +32,18 @@ def remove_staging(parent: int, name: bytes, at: At) -> None:
 def remove(folder: int, name: bytes) -> None:
     """Remove a file, or a folder with all that it holds, beneath the descriptor `folder`. Raises `OSError`."""
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        shutil.rmtree(name, dir_fd=folder)
+        _remove_folder(folder, name)
     else:
         os.unlink(name, dir_fd=folder)
+
+
+def _remove_folder(folder: int, name: bytes) -> None:
+    """Remove a folder in which a task that was told to stop may still remove or make a file."""
+    for more in (True, True, False):
+        try:
+            shutil.rmtree(name, dir_fd=folder)
+        except OSError as error:
+            if not more or error.errno not in {errno.ENOENT, errno.ENOTEMPTY}:
+                raise
+        else:
+            return

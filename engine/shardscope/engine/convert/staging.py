@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
 
+from shardscope.engine.convert.attempts import looked_at, make_room, take
 from shardscope.engine.convert.audit import compare
 from shardscope.engine.convert.journal import Journal
 from shardscope.engine.convert.kernel import NO_SUCH_CALL, exchange
@@ -31,6 +32,7 @@ from shardscope.engine.convert.place import Inode, Place
 from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.removal import remove_staging
 from shardscope.engine.convert.steps import At, nowhere
+from shardscope.engine.convert.tasks import Area, Done, FileTask
 from shardscope.engine.model.blocker import Fault, Finding, Param
 from shardscope.engine.model.schemas import STAGING
 from shardscope.engine.model.staging import FileRecord, Marker, State
@@ -129,6 +131,19 @@ class Staging:
         `name` is relative, with `/` between folders. Raises `Fault`: `stage.file_name`, `stage.file_exists`,
         `stage.over_budget`, `stage.no_space` and what else the system refuses.
         """
+        parts = self.expect(name, size)
+        try:
+            return self._create(name, parts, size)
+        except BaseException:
+            with self._turn:
+                del self._sizes[name]
+            raise
+
+    def expect(self, name: str, size: int) -> tuple[bytes, ...]:
+        """Set room aside for a file of the output, and return the parts of its name.
+
+        Raises `Fault`: `stage.file_name`, `stage.file_exists`, `stage.over_budget`.
+        """
         parts = checked_parts(name)
         with self._turn:
             if name in self._sizes:
@@ -137,12 +152,29 @@ class Staging:
             if total > self.allowed:
                 raise Fault("stage.over_budget", file=name, allowed=self.allowed, wanted=total)
             self._sizes[name] = size
-        try:
-            return self._create(name, parts, size)
-        except BaseException:
+        return parts
+
+    def area(self) -> Area:
+        """Make room for attempts of other processes, and return where they find the staging folder."""
+        with refusing(self.place.file, self.folder):
+            make_room(self.folder)
+            return Area(os.path.join(self.place.holder, self.name), os.fstat(self.folder).st_ino)
+
+    def adopt(self, task: FileTask, done: Done) -> None:
+        """Take a file that was expected from the attempt that made it, after a look of one's own at it.
+
+        Raises `Fault`: `cluster.attempt_differs`, and what the system refuses.
+        """
+        parts = checked_parts(task.name)
+        self.at("attempt.adopt")
+        with refusing(task.name, self.folder), self._folder_of(parts) as folder:
+            descriptor = looked_at(self.folder, task, done)
+            file = OutputFile(task.name, task.size, descriptor, self._record)
             with self._turn:
-                del self._sizes[name]
-            raise
+                self._files.append(file)
+            take(self.folder, done, folder, parts[-1])
+        copied = done.copied
+        self._record(file, FileRecord(task.name, task.size, copied.sha256, task.id, copied.overflows))
 
     def _create(self, name: str, parts: tuple[bytes, ...], size: int) -> OutputFile:
         self.at("file.create")

@@ -85,6 +85,8 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True):
     peak_rss_bytes: int | None
     seconds: float
     seconds_by_stage: dict[str, float]
+    workers_peak_rss_bytes: int | None = None
+    """The most that a process on another executor had resident; null where all work was done in this one."""
 
 
 class RenamesDocument(Struct, frozen=True, forbid_unknown_fields=True):
