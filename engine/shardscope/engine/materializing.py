@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Final
 
@@ -17,6 +17,7 @@ from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.dispatch import Executors, Given, run_elsewhere, run_here
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
@@ -211,8 +212,8 @@ class _Work:
             compare_copies(
                 tensor, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
             )
-        for alias in self.plan.aliases:
-            compared += self._compare_tie(alias.name, alias.tensor)
+        for one, other in self._ties():
+            compared += self._compare_tie(one, other)
         self._held(
             "coverage", f"{counted(len(planned), 'tensor')}: every element held once or by equal copies"
         )
@@ -223,10 +224,18 @@ class _Work:
         )
         self._held("copies", says)
 
-    def _compare_tie(self, name: str, other: str) -> int:
+    def _ties(self) -> Iterator[tuple[LogicalTensor, LogicalTensor]]:
+        """Yield the ties of the plan, which has them under their names in the output."""
+        renaming = Renaming(self.plan.options.renames)
+        aliases = {alias.name for alias in self.plan.aliases}
+        for tensor in self._tensors.values() if aliases else ():
+            other = self._tensors.get(tensor.alias_of) if tensor.alias_of is not None else None
+            if other is not None and renaming(tensor.name) in aliases:
+                yield tensor, other
+
+    def _compare_tie(self, one: LogicalTensor, two: LogicalTensor) -> int:
         """Compare a tie that is stored in places of its own; one in the same bytes needs no comparison."""
-        one, two = self._tensors.get(name), self._tensors.get(other)
-        if one is None or two is None or one.fragments == two.fragments:
+        if one.fragments == two.fragments:
             return 0
         at = compare(
             one, two, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
@@ -234,7 +243,7 @@ class _Work:
         if at is not None:
             raise Fault(
                 "convert.copies_differ",
-                tensor=name,
+                tensor=one.name,
                 offset=at * DTYPES[one.dtype].bits // 8,
                 first=one.fragments[0].record.file,
                 second=two.fragments[0].record.file,
