@@ -119,7 +119,7 @@ def test_a_payload_byte_shows_in_the_checksum_that_the_catalogue_has() -> None:
 # --- what saves tell
 
 
-def test_a_save_without_collectives_is_the_union_and_copies_are_replicas() -> None:
+def test_a_save_without_collectives_is_the_union_and_copies_are_replicas() -> None:  # R079
     found = decode(DCP / "fsdp2_no_collectives_world2" / "checkpoint")
     assert found.codes == {"dcp.ranks_united"}
     steps = found.named("model.steps")
@@ -153,6 +153,13 @@ def test_metadata_of_ranks_that_disagree_is_refused(tmp_path: Path) -> None:
     )
     params = the(decode(folder), "dcp.ranks_disagree").params
     assert (params["tensor"], params["reason"]) == ("model.down.weight", "BF16 or F16")
+
+
+def test_a_rank_that_left_nothing_at_all_leaves_a_hole(tmp_path: Path) -> None:  # R078
+    folder = copied("fsdp2_no_collectives_world2", tmp_path)
+    for name in ("__1.metadata", "__1_0.distcp"):
+        (folder / name).unlink()
+    assert "dcp.hole" in decode(folder).errors
 
 
 def test_stale_files_are_named_and_are_no_part_of_the_topology() -> None:
@@ -338,7 +345,7 @@ def test_another_version_of_the_metadata_is_named(tmp_path: Path) -> None:
     assert decode(tmp_path / "save").codes == {"dcp.metadata_version"}
 
 
-def test_chunks_that_overlap_or_reach_beyond_are_refused(tmp_path: Path) -> None:
+def test_chunks_that_overlap_or_reach_beyond_are_refused(tmp_path: Path) -> None:  # R078
     def edit(metadata: object) -> None:
         described = vars(metadata)["state_dict_metadata"]
         vars(described["model.a.weight"])["size"] = standins.Size((7, 6))
@@ -354,7 +361,7 @@ def test_chunks_that_overlap_or_reach_beyond_are_refused(tmp_path: Path) -> None
     assert the(found, "dcp.overlap").params["repeated"] == 3
 
 
-def test_proving_coverage_is_bounded(tmp_path: Path) -> None:
+def test_proving_coverage_is_bounded(tmp_path: Path) -> None:  # R083
     write_save(tmp_path / "save", SMALL, 8)
     found = decode(tmp_path / "save", reading=Limits(fragment_steps=4))
     assert "limit.fragment_steps" in found.errors
@@ -405,7 +412,7 @@ def test_a_frame_that_grows_beyond_its_tensor_is_stopped(tmp_path: Path) -> None
     assert "dcp.frame_size" in found.errors
 
 
-def test_what_is_decompressed_is_bounded() -> None:
+def test_what_is_decompressed_is_bounded() -> None:  # R083
     found = decode(DCP / "fsdp2_zstd_world2" / "checkpoint", DecodeLimits(decompressed_bytes=20_000))
     assert "limit.decompressed_bytes" in found.errors
 

@@ -58,7 +58,7 @@ def the(found: Found, code: str) -> Blocker:
     return item
 
 
-def test_meshes_and_copies_on_the_meshes_of_other_groups(tmp_path: Path) -> None:
+def test_meshes_and_copies_on_the_meshes_of_other_groups(tmp_path: Path) -> None:  # R079 R082
     found = decode(TORCH / "fsdp2_tp_dtensor_torch_save_dp2_tp2" / "checkpoint")
     (mesh,) = found.facts[0].topology.meshes
     assert [(axis.name, axis.size) for axis in mesh.axes] == [("world", 4), ("dp", 2), ("tp", 2)]
@@ -92,7 +92,7 @@ def test_a_missing_rank_leaves_its_shards_missing(tmp_path: Path) -> None:
     assert value(found, rep) == expected(TORCH / "fsdp2_dtensor_torch_save_world2")["rep"][2]
 
 
-def test_a_file_under_the_name_of_another_rank_is_told_by_its_meshes(tmp_path: Path) -> None:
+def test_a_file_under_the_name_of_another_rank_is_told_by_its_meshes(tmp_path: Path) -> None:  # R078
     folder = copied("fsdp2_dtensor_torch_save_world2", tmp_path)
     one, other = (folder / f"model_world_size_2_rank_{rank}.pt" for rank in range(2))
     one.rename(folder / "aside")
@@ -131,7 +131,7 @@ def test_ranks_that_describe_a_tensor_differently_are_refused(tmp_path: Path) ->
     assert the(found, "fsdp.layout_differs").params["reason"] == "F32 and I32"
 
 
-def test_copies_with_other_checksums_are_refused(tmp_path: Path) -> None:
+def test_copies_with_other_checksums_are_refused(tmp_path: Path) -> None:  # R079
     folder = copied("fsdp2_tp_dtensor_torch_save_dp2_tp2", tmp_path)
     path = folder / "model_world_size_4_rank_1.pt"  # its rows fill their storage
     with zipfile.ZipFile(path) as archive:
@@ -169,3 +169,13 @@ def write_item(path: Path, dtype: str, shape: tuple[int, ...], fill: int = 0) ->
     elements = bytes([fill]) * (WIDTHS[dtype] * prod(shape))
     item = Item(tensor_pickle(dtype, shape), len(elements), zlib.crc32(elements))
     path.write_bytes(item.head + elements + item.tail)
+
+
+def test_a_rank_file_that_is_none_is_said_to_be_so_once(tmp_path: Path) -> None:
+    folder = copied("fsdp2_dtensor_torch_save_world2", tmp_path)
+    (folder / "model_world_size_2_rank_1.pt").write_text("<html>404</html>" * 20)
+    found = decode(folder)
+    assert [item.code for item in found.blockers if item.subject == "model_world_size_2_rank_1.pt"] == [
+        "file.html"
+    ]
+    assert "fsdp.shard_missing" in found.errors

@@ -64,18 +64,21 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     folder = decoder.probe.folder(claim.folder)
     parts = parts_in(decoder.probe, folder)
     reading = _Reading(set(), [], [], [], [], [], {})
+    pickled = {entry.path for entry in facts.opaque}
     for found in parts.folders:
         if names_in(found).files:
             _save(decoder, found, reading)
-    for each in parts.ranks:
+    for each in fsdp.readable(parts.ranks, facts.opaque):
         decoded = fsdp.decode_set(decoder, each)
         reading.sets.append(decoded)
         reading.read |= {entry.path for entry in decoded.state.read}
         reading.tensors += decoded.tensors
     for entry in parts.full:
-        _single(decoder, entry, reading, "model", "")
+        if entry.path in pickled:
+            _single(decoder, entry, reading, "model", "")
     for entry in (*parts.random[:_RANDOM_READ], *parts.rest):
-        _companion(decoder, entry, reading)
+        if entry.path in pickled:
+            _companion(decoder, entry, reading)
     for tensor in reading.tensors:
         decoder.add(tensor)
     _weights(decoder, folder, parts, reading, facts)
@@ -107,7 +110,7 @@ def _companion(decoder: Decoder, entry: Entry, reading: _Reading) -> None:
         _single(decoder, entry, reading, "optimizer", f"{_stem(entry)}.")
     elif role in _SCOPES:
         _single(decoder, entry, reading, None, "")
-    elif not entry.name.endswith(".json"):
+    else:
         _single(decoder, entry, reading, "other", f"{_stem(entry)}.")
 
 

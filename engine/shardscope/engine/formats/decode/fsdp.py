@@ -40,7 +40,8 @@ class DecodedSet(Struct, frozen=True):
 def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     """List the tensors of every set of rank files."""
     before = _errors(decoder)
-    sets = [decode_set(decoder, each) for each in fsdp.rank_sets(decoder.probe.folder(claim.folder))]
+    named = fsdp.rank_sets(decoder.probe.folder(claim.folder))
+    sets = [decode_set(decoder, each) for each in readable(named, facts.opaque)]
     read = {entry.path for each in sets for entry in each.state.read}
     if not read:
         return facts
@@ -62,6 +63,15 @@ def decode(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
         state=scope_of_sets(facts.state, sets),
         opaque=opaque,
     )
+
+
+def readable(sets: Sequence[RankSet], opaque: Sequence[Entry]) -> list[RankSet]:
+    """Return sets without the files that the safe plane found to be something else, and reported."""
+    pickled = {entry.path for entry in opaque}
+    kept = [
+        replace(each, files=tuple(item for item in each.files if item.entry.path in pickled)) for each in sets
+    ]
+    return [each for each in kept if each.files]
 
 
 def decode_set(decoder: Decoder, each: RankSet) -> DecodedSet:
