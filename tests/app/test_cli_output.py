@@ -127,7 +127,7 @@ def test_a_log_gets_a_line_now_and_then(seconds: list[float]) -> None:
         log.update(Progress("headers", step, 40, "files"))
 
     assert len(lines) == 4
-    assert lines[0] == "shardscope: 0:10 headers: 8 of 40 files, 0:40 left"
+    assert lines[0] == "shardscope: 0:05 headers: 8 of 40 files, 1 files/s, 0:20 left"
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
-from shardscope.app.cli.output import is_terminal
+from shardscope.app.cli.output import is_terminal, wants_color
 from shardscope.app.cli.plan import EXITS
 from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of, watching
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.materializing import Converted
     from shardscope.engine.model.plan import Plan
 
 WORD = "convert"
@@ -101,7 +100,7 @@ def convert(
     plan = None if plan_file is None else read_plan(plan_file)
     options = options_of(given) if plan is None else plan.options
     with session.interrupt.cooperative() as cancel:
-        with watching(session, progress, machine=as_json) as report:
+        with watching(session, progress, machine=as_json, long=True) as report:
             prepared = prepare(
                 path,
                 options,
@@ -115,7 +114,7 @@ def convert(
             )
         confirmed = _Confirmation(session, yes=yes, machine=as_json)
         session.course = Course()
-        with watching(session, progress, machine=as_json) as report:
+        with watching(session, progress, machine=as_json, long=True) as report:
             done = materialize(
                 path,
                 target,
@@ -137,7 +136,19 @@ def convert(
 
         session.out.write(to_json(done.manifest).encode())
     else:
-        session.out.write_text(_summary(done, target))
+        from shardscope.app.cli.convert_text import render
+        from shardscope.app.cli.layout import columns
+        from shardscope.app.explorer.target import Target
+
+        text = render(
+            done,
+            Target(path, bounds, hf_cache),
+            target,
+            decoded=decode,
+            width=columns(sys.stdout),
+            color=wants_color(session.color, sys.stdout),
+        )
+        session.out.write_text(text)
     return ExitCode.OK
 
 
@@ -150,39 +161,20 @@ class _Confirmation:
         self._machine = machine
 
     def __call__(self, plan: "Plan") -> bool:
-        from shardscope.app.cli.plan_text import render
-
         if not self._machine and not self._session.quiet:
-            self._session.narrate(render(plan).rstrip("\n"))
+            self._session.narrate(_plan(self._session, plan).rstrip("\n"))
         if self._yes:
             return True
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return False
         click.echo(f"\nType {WORD} to start (anything else writes nothing): ", err=True, nl=False)
-        return sys.stdin.readline().strip() == WORD
+        with self._session.interrupt.abrupt():
+            return sys.stdin.readline().strip() == WORD
 
 
-def _summary(done: "Converted", target: str) -> str:
-    from shardscope.engine.model.text import display_name
-    from shardscope.widgets.figures import plural, size
+def _plan(session: Session, plan: "Plan") -> str:
+    from shardscope.app.cli.layout import columns
+    from shardscope.app.cli.plan_text import render
 
-    tensors = sum(len(file.tensors) for file in done.plan.files)
-    run = done.run
-    memory = (
-        "peak memory not measured"
-        if run.peak_rss_bytes is None
-        else f"peak memory {size(run.peak_rss_bytes)}"
-    )
-    lines = [
-        f"{display_name(target)}: {plural(tensors, 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(run.staged_bytes)}",
-        f"  {run.seconds:,.1f} s, {memory}, promoted by {done.promoted.how}",
-        *(f"  {item.what}: {item.result}, {item.says}" for item in done.manifest.validation),
-    ]
-    overflowed = [t for file in done.manifest.outputs for t in file.tensors if t.overflowed]
-    lines += [
-        f"  {display_name(t.name)}: {plural(t.overflowed, 'number')} became infinite in {t.dtype}"
-        for t in overflowed[:8]
-    ]
-    if done.promoted.previous is not None:
-        lines.append(f"  the old output is in {display_name(done.promoted.previous)}")
-    return "".join(f"{line}\n" for line in lines)
+    color = wants_color(session.color, sys.stderr)
+    return render(plan, width=columns(sys.stderr), color=color, everything=bool(session.verbose))

@@ -71,13 +71,20 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
     out.narrate(f"shardscope: {named}{failure.message}")
     if code is not ExitCode.CANCELLED:
         out.narrate(f"{failure.remedy} [{failure.code}]")
-        if session.course is not None and session.course.stage is not None:
-            out.narrate(f"It failed while {session.course.doing}.")
+        if _begun(session):
+            out.narrate(f"It failed while {_begun(session)}.")
     for note in _notes(session):
         out.narrate(note.message)
         if note.severity is not Severity.INFO:
             out.narrate(f"{note.remedy} [{note.code}]")
     return code
+
+
+def _begun(session: Session) -> str | None:
+    """Return what a conversion did that had begun to stage; null where nothing had been written."""
+    course = session.course
+    staged = course is not None and (course.stage not in (None, "target") or course.notes)
+    return course.doing if course is not None and staged else None
 
 
 def _stage(failure: Blocker, session: Session) -> str:

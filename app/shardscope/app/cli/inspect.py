@@ -1,14 +1,13 @@
 """`shardscope inspect`: what a checkpoint is, as a report or as one document."""
 
 import sys
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import decoding, examine, reading
-from shardscope.app.cli.output import is_terminal, wants_color
+from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
@@ -105,14 +104,15 @@ def inspect(
 
         session.out.write(to_json(found.descriptor).encode())
     else:
-        from shardscope.app.cli.report import WIDTH, render
+        from shardscope.app.cli.layout import columns
+        from shardscope.app.cli.report import render
         from shardscope.engine.host import probe
 
         text = render(
             found.descriptor,
             path,
             probe(path),
-            width=get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH,
+            width=columns(sys.stdout),
             color=wants_color(session.color, sys.stdout),
             everything=bool(session.verbose),
         )

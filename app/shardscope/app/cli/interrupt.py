@@ -52,3 +52,12 @@ class Interrupt:
             yield self.event
         finally:
             self._cooperative = False
+
+    @contextmanager
+    def abrupt(self) -> Iterator[None]:
+        """Inside the block, within `cooperative`, a person is asked something: the first signal ends it at once."""
+        before, self._cooperative = self._cooperative, False
+        try:
+            yield
+        finally:
+            self._cooperative = before

@@ -1,11 +1,13 @@
 """`shardscope plan`: what a conversion would write, decide and need."""
 
+import sys
 from typing import Any
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
+from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of, watching
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
@@ -90,9 +92,16 @@ def plan(
 
         session.out.write(to_json(found).encode())
     else:
+        from shardscope.app.cli.layout import columns
         from shardscope.app.cli.plan_text import render
 
-        session.out.write_text(render(found, everything=bool(session.verbose)))
+        text = render(
+            found,
+            width=columns(sys.stdout),
+            color=wants_color(session.color, sys.stdout),
+            everything=bool(session.verbose),
+        )
+        session.out.write_text(text)
     if found.blockers:
         return CODES[found.blockers[0].code].exit or ExitCode.BLOCKED
     admitted = found.admission is not None and found.admission.verdict == "admitted"

@@ -1,58 +1,71 @@
-"""A plan as a person reads it: what, where, decided how, needed how much."""
+"""A plan as a person reads it: what, where, decided how, needed how much.
 
-from collections.abc import Iterator, Sequence
+Plans can be edited, so every string of one is neutralised here, whoever wrote it.
+"""
 
-from shardscope.engine.model.blocker import Severity
-from shardscope.engine.model.plan import Admission, Decision, LeftOut, Plan, PlannedFile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from shardscope.app.cli.layout import WIDTH, heading, indented, laid_out, rows
+from shardscope.engine.model.blocker import Blocker, Severity
+from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.plan import Admission, AdmissionCheck, Decision, LeftOut, Plan, PlannedFile
 from shardscope.engine.model.secrets import shown
 from shardscope.widgets.figures import plural, size
 
-FILES = 12
+FILES: Final = 12
 """Files that are listed before the rest of them is counted."""
-LABEL = 14
+NAME: Final = 120
+"""Characters of a name."""
+COUNTED: Final = frozenset({"files", "quota of files", "open files"})
+"""Figures of an admission that are not bytes."""
+VERDICT_STYLE: Final = {"admitted": "green", "denied": "bold red", "unknown": "bold yellow"}
 
 
-def render(plan: Plan, *, everything: bool = False) -> str:
-    """Return the plan as text with line ends. `everything` cuts no list short."""
-    return "".join(f"{line.rstrip()}\n" for line in lines(plan, everything=everything))
+def render(plan: Plan, *, width: int = WIDTH, color: bool = False, everything: bool = False) -> str:
+    """Return the plan as text with line ends, within `width` columns. `everything` cuts no list short."""
+    return laid_out(parts(plan, everything=everything), width=width, color=color)
 
 
-def lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
-    """Yield the lines of a plan."""
-    tensors = sum(len(file.tensors) for file in plan.files)
-    yield f"Plan  {plan.source.format} to Hugging Face safetensors"
-    yield ""
-    yield _row("read", f"{plural(plan.source.files, 'file')}, {size(plan.source.bytes)}")
-    yield _row(
-        "write",
-        f"{plural(tensors, 'tensor')} in {plural(len(plan.files), 'file')}, {size(sum(f.bytes for f in plan.files))}",
-    )
-    yield _row("types", _types(plan.files))
-    if plan.carried:
-        yield _row("carried along", ", ".join(shown(item.name) for item in plan.carried))
+def parts(plan: Plan, *, everything: bool = False) -> Iterator[RenderableType]:
+    """Yield the parts of a plan, from what it makes to what stands in its way."""
+    title = FORMAT_TITLES.get(plan.source.format, plan.source.format)
+    yield Text("Plan", "bold").append(f"  {shown(title, NAME)} to Hugging Face safetensors", "not bold")
+    yield Text()
+    yield rows(_facts(plan))
     yield from _files(plan.files, everything=everything)
     yield from _decisions(plan.decisions)
-    yield from _left_out(plan.left_out)
+    yield from left_out(plan.left_out)
     if plan.admission is not None:
-        yield from admission_lines(plan.admission)
+        yield from admission(plan.admission)
     if plan.notes:
-        yield ""
-        yield "Before it loads"
-        for item in plan.notes:
-            yield f"  {item.code}"
-            yield f"      {item.message}"
+        yield heading("To know before it is used")
+        yield from _blockers(plan.notes, remedies=False)
     errors = [item for item in plan.blockers if item.severity is Severity.ERROR]
     if errors:
-        yield ""
-        yield f"In the way  {plural(len(errors), 'blocker')}: nothing starts"
-        for item in errors if everything else errors[:FILES]:
-            yield f"  {item.code}"
-            yield f"      {item.message}"
-            yield f"      -> {item.remedy}"
+        yield heading("In the way", f"{plural(len(errors), 'blocker')}: nothing starts", "bold red")
+        yield from _blockers(errors if everything else errors[:FILES], remedies=True)
+        yield from _rest(errors, everything=everything)
 
 
-def _row(label: str, text: str) -> str:
-    return f"  {label:<{LABEL}}{text}"
+def _facts(plan: Plan) -> Iterator[tuple[str, Text]]:
+    tensors = sum(len(file.tensors) for file in plan.files)
+    written = sum(file.bytes for file in plan.files)
+    needed = plan.estimates
+    yield "read", Text(f"{plural(plan.source.files, 'file')}, {size(plan.source.bytes)}")
+    yield (
+        "write",
+        Text(f"{plural(tensors, 'tensor')} in {plural(len(plan.files), 'file')}, {size(written)}"),
+    )
+    yield "types", Text(_types(plan.files))
+    if plan.carried:
+        yield "carried along", Text(", ".join(shown(item.name, NAME) for item in plan.carried))
+    disk, memory = size(needed.temporary_bytes.bytes), size(needed.peak_ram_bytes.bytes)
+    yield "needs", Text(f"{disk} of disk beside the target, {memory} of memory at the most")
 
 
 def _types(files: Sequence[PlannedFile]) -> str:
@@ -64,57 +77,100 @@ def _types(files: Sequence[PlannedFile]) -> str:
             if tensor.stored_dtype != tensor.dtype:
                 pair = (tensor.stored_dtype, tensor.dtype)
                 cast[pair] = cast.get(pair, 0) + 1
-    words = [f"{dtype} {size(count)}" for dtype, count in sorted(bytes_of.items(), key=lambda item: -item[1])]
-    words += [f"{plural(count, 'tensor')} cast from {old} to {new}" for (old, new), count in cast.items()]
+    ordered = sorted(bytes_of.items(), key=lambda item: (-item[1], item[0]))
+    words = [f"{shown(dtype, NAME)} {size(count)}" for dtype, count in ordered]
+    words += [
+        f"{plural(count, 'tensor')} cast from {shown(old, NAME)} to {shown(new, NAME)}"
+        for (old, new), count in cast.items()
+    ]
     return ", ".join(words) or "none"
 
 
-def _files(files: Sequence[PlannedFile], *, everything: bool) -> Iterator[str]:
+def _files(files: Sequence[PlannedFile], *, everything: bool) -> Iterator[RenderableType]:
     if not files:
         return
-    yield ""
-    yield "Files"
-    listed = files if everything else files[:FILES]
-    for file in listed:
-        yield f"  {size(file.bytes):>10}  {plural(len(file.tensors), 'tensor'):<14}  {file.name}"
-    if len(files) > len(listed):
-        yield f"  ... and {plural(len(files) - len(listed), 'more file', 'more files')} (-v)"
-
-
-def _decisions(decisions: Sequence[Decision]) -> Iterator[str]:
-    if not decisions:
-        return
-    yield ""
-    yield "Decided  what was not forced, why, and what changes it"
-    for item in decisions:
-        names = (
-            f": {', '.join(item.examples)}{', ...' if item.tensors > len(item.examples) else ''}"
-            if item.examples
-            else ""
+    yield heading("Files")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for file in files if everything else files[:FILES]:
+        table.add_row(
+            Text(size(file.bytes)), Text(plural(len(file.tensors), "tensor")), Text(shown(file.name))
         )
-        change = f"  [{item.option}]" if item.option else ""
-        yield _row(item.kind, f"{item.choice}{change}")
-        yield _row("", f"{item.evidence}; {plural(item.tensors, 'tensor')}{names}")
+    yield indented(table)
+    yield from _rest(files, everything=everything)
 
 
-def _left_out(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    if not left_out:
-        return
-    yield ""
-    yield "Left out  an output is weights, never an exact resume"
-    for item in left_out:
-        count = plural(item.tensors, "tensor") if item.tensors else ""
-        amount = "" if item.bytes is None else f" ({size(item.bytes)})"
-        yield _row(item.what, f"{count}{amount}{', ' if count else ''}{item.why}")
+def _rest(listed: Sequence[object], *, everything: bool) -> Iterator[RenderableType]:
+    if len(listed) > FILES and not everything:
+        yield indented(Text(f"... and {len(listed) - FILES:,} more (-v)", "dim"))
 
 
-def admission_lines(admission: Admission) -> Iterator[str]:
-    """Yield the lines of an admission: each figure, what there is, and the verdict."""
-    yield ""
-    yield f"Admission  {admission.verdict}"
-    for check in admission.checks:
-        bytes_ = check.what not in ("open files", "files")
-        needs, has = (
-            ("unknown" if n is None else size(n) if bytes_ else f"{n:,}") for n in (check.needs, check.has)
+def _decisions(decisions: Sequence[Decision]) -> Iterator[RenderableType]:
+    if decisions:
+        yield heading("Decided", "what was not forced, why, and what changes it")
+        yield rows((_words(item.kind), _decision(item)) for item in decisions)
+
+
+def _decision(item: Decision) -> Text:
+    text = Text(shown(item.choice), overflow="fold")
+    if item.option:
+        text.append(f"  [{shown(item.option)}]", "cyan")
+    why = [shown(item.evidence)] if item.evidence else []
+    if item.tensors or item.examples:
+        more = ", ..." if item.tensors > len(item.examples) else ""
+        names = ", ".join(shown(name, NAME) for name in item.examples)
+        why.append(plural(item.tensors, "tensor") + (f": {names}{more}" if names else ""))
+    return text.append("\n" + "; ".join(why), "dim") if why else text
+
+
+def left_out(items: Sequence[LeftOut]) -> Iterator[RenderableType]:
+    """Yield what an output does not have."""
+    if items:
+        yield heading("Left out", "an output is weights, never an exact resume")
+        yield rows((_words(item.what), Text(_absent(item))) for item in items)
+
+
+def _absent(item: LeftOut) -> str:
+    amount = "" if item.bytes is None else f" ({size(item.bytes)})"
+    count = f"{plural(item.tensors, 'tensor')}{amount}, " if item.tensors else ""
+    return f"{count}{shown(item.why)}"
+
+
+def admission(found: Admission) -> Iterator[RenderableType]:
+    """Yield an admission: the verdict, then each figure, what there is, and what both rest on."""
+    yield heading("Admission", found.verdict, VERDICT_STYLE[found.verdict])
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(style="dim", overflow="fold")
+    for check in found.checks:
+        verdict = Text(check.verdict, VERDICT_STYLE[check.verdict])
+        needs, has = _figures(check)
+        table.add_row(
+            Text(shown(check.what, NAME)), Text(needs), Text(f"of {has}"), verdict, Text(shown(check.basis))
         )
-        yield f"  {check.what:<{LABEL}}{needs:>10} of {has:<12}{check.verdict:<10}{check.basis}"
+    yield indented(table)
+
+
+def _figures(check: AdmissionCheck) -> Iterator[str]:
+    for figure in (check.needs, check.has):
+        if figure is None:
+            yield "no limit" if check.verdict == "admitted" else "unknown"
+        else:
+            yield f"{figure:,}" if check.what in COUNTED else size(figure)
+
+
+def _blockers(items: Iterable[Blocker], *, remedies: bool) -> Iterator[RenderableType]:
+    for item in items:
+        yield indented(Text(item.code, "dim"))
+        yield indented(Text(shown(item.message), overflow="fold"), 6)
+        if remedies:
+            yield indented(Text(f"-> {shown(item.remedy)}", overflow="fold"), 6)
+
+
+def _words(name: str) -> str:
+    return shown(name.replace("_", " "), NAME)

@@ -212,13 +212,16 @@ def decoding_of(
 
 
 def watching(
-    session: Session, progress: bool | None, *, machine: bool
+    session: Session, progress: bool | None, *, machine: bool, long: bool = False
 ) -> "AbstractContextManager[OnProgress | None]":
-    """Return what shows progress on standard error, if anything should."""
+    """Return what shows progress on standard error, if anything should.
+
+    `long` is work of minutes and hours: a log gets its lines, too, and the measured memory stands beside them.
+    """
     person = is_terminal(sys.stderr)
-    wanted = (person and not machine and not session.quiet) if progress is None else progress
+    wanted = ((person or long) and not machine and not session.quiet) if progress is None else progress
     if not wanted:
         return nullcontext()
     from shardscope.app.cli.progress import watch
 
-    return watch(session, person=person)
+    return watch(session, person=person, memory=long)

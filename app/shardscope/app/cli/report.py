@@ -4,17 +4,17 @@ Rich lays it out for a terminal and for a pipe alike; without colour it is the s
 as `Text` only, so that no markup in it is ever read.
 """
 
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from shardscope.app.cli.facts import facts
+from shardscope.app.cli.layout import NARROWEST, WIDEST, WIDTH, Line, heading, laid_out, rows
 from shardscope.app.explorer.target import Target, inspect_command, tensors_command
 from shardscope.engine.host import Host
 from shardscope.engine.model.blocker import Blocker, Severity
@@ -26,12 +26,6 @@ from shardscope.engine.model.text import display_name
 from shardscope.engine.model.workflow import Step, StepState
 from shardscope.widgets.figures import plural
 
-WIDTH: Final = 80
-"""Columns of the report in a pipe."""
-NARROWEST: Final = 40
-"""Columns below which lines run over the edge rather than be cut into pieces."""
-WIDEST: Final = 100
-"""Columns on a wide terminal: lines longer than this are hard to read."""
 ALIKE: Final = 3
 """Blockers of one code that are shown before the rest of them is counted."""
 EVIDENCE: Final = 8
@@ -64,22 +58,9 @@ def render(
     everything: bool = False,
 ) -> str:
     """Return the report as text with line ends, and with terminal colours if `color`. `everything` cuts no list short."""
-    screen = io.StringIO()
-    console = Console(
-        file=screen,
-        width=max(NARROWEST, min(width, WIDEST)),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        no_color=not color,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    for part in _parts(descriptor, path, host, console.width, everything):
-        console.print(part)
-    for line in _next_steps(descriptor, path):  # a command that is broken into lines cannot be copied
-        console.print(line, soft_wrap=True)
-    return "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
+    room = max(NARROWEST, min(width, WIDEST))
+    parts = (*_parts(descriptor, path, host, room, everything), *_next_steps(descriptor, path))
+    return laid_out(parts, width=width, color=color)
 
 
 def _parts(
@@ -87,7 +68,7 @@ def _parts(
 ) -> Iterator[RenderableType]:
     yield _answer(descriptor, path, width)
     yield Text()
-    yield Padding(_rows(facts(descriptor, host)), (0, 0, 0, 2))
+    yield rows(facts(descriptor, host))
     yield from _blockers(descriptor.blockers, everything)
     yield from _steps(descriptor)
     yield from _evidence(descriptor, everything)
@@ -113,26 +94,12 @@ def _answer(descriptor: Descriptor, path: str, width: int) -> RenderableType:
     return Group(first, verdict, Text(seen.note, "dim"))
 
 
-def _rows(rows: Iterable[tuple[str, Text]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, value in rows:
-        table.add_row(Text(label), value)
-    return table
-
-
-def _heading(title: str, aside: str = "") -> Text:
-    heading = Text("\n").append(title, "bold")
-    return heading.append(f"  {aside}", "dim") if aside else heading
-
-
 def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[RenderableType]:
     if not blockers:
-        yield _heading("In the way", "nothing was found in what was examined")
+        yield heading("In the way", "nothing was found in what was examined")
         return
     ordered = sorted(blockers, key=lambda item: (-item.severity.rank, item.code))
-    yield _heading("In the way", ", ".join(_counts(blockers)))
+    yield heading("In the way", ", ".join(_counts(blockers)))
     for (severity, code), group in groupby(ordered, key=lambda item: (item.severity, item.code)):
         alike = list(group)
         shown = alike if everything else alike[:ALIKE]
@@ -152,7 +119,7 @@ def _blockers(blockers: tuple[Blocker, ...], everything: bool) -> Iterator[Rende
                 Text(f"… and {len(alike) - len(shown):,} more like this (-v)", "dim"), (0, 0, 0, 10)
             )
         for remedy in dict.fromkeys(item.remedy for item in shown):
-            yield Padding(_rows([("→", Text(remedy, overflow="fold"))]), (0, 0, 0, 10))
+            yield rows([("→", Text(remedy, overflow="fold"))], 10)
 
 
 def _counts(blockers: tuple[Blocker, ...]) -> Iterator[str]:
@@ -169,8 +136,8 @@ def _steps(descriptor: Descriptor) -> Iterator[RenderableType]:
     steps = descriptor.workflow.steps
     if not steps:
         return
-    yield _heading("Steps", "what is open, and what stops the next one")
-    yield Padding(_rows((step.name.value, _step(step)) for step in steps), (0, 0, 0, 2))
+    yield heading("Steps", "what is open, and what stops the next one")
+    yield rows((step.name.value, _step(step)) for step in steps)
 
 
 def _step(step: Step) -> Text:
@@ -185,8 +152,8 @@ def _evidence(descriptor: Descriptor, everything: bool) -> Iterator[RenderableTy
     if not found:
         return
     shown = found if everything else found[:EVIDENCE]
-    yield _heading("Why", "what was seen, and what kind of fact it is")
-    yield Padding(_rows((item.basis.value, _piece(item)) for item in shown), (0, 0, 0, 2))
+    yield heading("Why", "what was seen, and what kind of fact it is")
+    yield rows((item.basis.value, _piece(item)) for item in shown)
     if len(found) > len(shown):
         yield Padding(Text(f"… and {len(found) - len(shown):,} more (-v)", "dim"), (0, 0, 0, 2))
 
@@ -198,14 +165,13 @@ def _piece(item: Evidence) -> Text:
 def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:
     if not descriptor.classification.alternatives:
         return
-    yield _heading("Weighed and not chosen")
-    rows = [
+    yield heading("Weighed and not chosen")
+    yield rows(
         (item.format, Text(item.reason, overflow="fold")) for item in descriptor.classification.alternatives
-    ]
-    yield Padding(_rows(rows), (0, 0, 0, 2))
+    )
 
 
-def _next_steps(descriptor: Descriptor, path: str) -> Iterator[Text]:
+def _next_steps(descriptor: Descriptor, path: str) -> Iterator[RenderableType]:
     target = Target(path, descriptor.limits, descriptor.source.hf_cache)
     words = inspect_command(target).removeprefix("shardscope inspect ")
     steps = [("look around", f"shardscope {words}"), ("every fact", f"shardscope inspect {words} --json")]
@@ -214,6 +180,6 @@ def _next_steps(descriptor: Descriptor, path: str) -> Iterator[Text]:
     worst = max(descriptor.blockers, key=lambda item: item.severity.rank, default=None)
     if worst is not None:
         steps.insert(0, ("what it means", f"shardscope explain {worst.code}"))
-    yield _heading("Next")
+    yield heading("Next")
     for purpose, line in steps:
-        yield Text(f"  {purpose:<13}  ", "dim").append(line, "not dim")
+        yield Line(f"  {purpose:<13}  ", "dim").append(line, "not dim")
