@@ -164,6 +164,11 @@ def write_partition(
     return file.write(path, {"optimizer_state_dict": inner, "ds_version": "0.19.8"})
 
 
+def sizes(shapes: Mapping[str, Sequence[int]]) -> dict[str, Called]:
+    """Return shapes as torch pickles them: its own converters ask them for their number of elements."""
+    return {name: Called("torch", "Size", (tuple(shape),)) for name, shape in shapes.items()}
+
+
 def write_states(
     path: Path,
     module: Named | None,
@@ -184,7 +189,7 @@ def write_states(
         "module": None if module is None else file.views(module),
         "buffer_names": [],
         "optimizer": None,
-        "param_shapes": None if shapes is None else [{k: tuple(v) for k, v in row.items()} for row in shapes],
+        "param_shapes": None if shapes is None else [sizes(row) for row in shapes],
         "frozen_param_shapes": None,
         "shared_params": {},
         "frozen_param_fragments": None
@@ -290,7 +295,7 @@ def write_three(
                 dp=dp,
                 tp=len(ranks),
                 info=info,
-                frozen_param_shapes={name: tuple(array.shape) for name, array in (frozen or {}).items()},
+                frozen_param_shapes=sizes({name: array.shape for name, array in (frozen or {}).items()}),
                 fragments={name: part[rank] for name, part in parts.items()},
                 shared_params=dict(tied or {}) if rank == 0 else {},
                 buffer_names=list(buffers or {}),
