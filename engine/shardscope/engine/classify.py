@@ -20,6 +20,7 @@ STEP: Final = re.compile(r"(global_step|checkpoint|step|iter|epoch)[-_]?\d+.*|re
 _WEAK: Final = frozenset({EvidenceKind.NAME, EvidenceKind.STRUCTURE, EvidenceKind.TRACKER})
 WEIGHT_SETS: Final = frozenset(
     {
+        "bundle",
         "hf_safetensors",
         "hf_torch",
         "meta_consolidated",

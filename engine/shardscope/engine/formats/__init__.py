@@ -8,6 +8,7 @@ from typing import Final
 
 from shardscope.engine.formats.accelerate_offload import ACCELERATE_OFFLOAD
 from shardscope.engine.formats.accelerate_state import ACCELERATE_STATE
+from shardscope.engine.formats.bundle import BUNDLE_FORMAT
 from shardscope.engine.formats.dcp import TORCH_DCP
 from shardscope.engine.formats.dcp_safetensors import TORCH_DCP_SAFETENSORS
 from shardscope.engine.formats.deepspeed_universal import DEEPSPEED_UNIVERSAL
@@ -32,6 +33,7 @@ from shardscope.engine.formats.torch_save import TORCH_SAVE
 from shardscope.engine.formats.vllm_sharded_state import VLLM_SHARDED_STATE
 
 FORMATS: Final[tuple[Format, ...]] = (
+    BUNDLE_FORMAT,
     DEEPSPEED_UNIVERSAL,
     DEEPSPEED_ZERO,
     MEGATRON_LEGACY,

@@ -19,6 +19,7 @@ FORMAT_TITLES: Final = {
     "meta_consolidated": "Meta consolidated weights",
     "mistral_consolidated": "Mistral consolidated weights",
     "vllm_sharded_state": "vLLM sharded state",
+    "bundle": "shardscope bundle",
     "gguf": "GGUF",
     "nemo": "NeMo archive",
     "orbax": "Orbax checkpoint",

@@ -29,6 +29,7 @@ MANIFEST: Final = "shardscope.manifest/1"
 RUN: Final = "shardscope.run/1"
 VERIFICATION: Final = "shardscope.verification/1"
 MAPPING: Final = "shardscope.mapping/1"
+BUNDLE: Final = "shardscope.bundle/1"
 STAGING: Final = "shardscope.staging/1"
 
 NAMES: Final = (
@@ -51,6 +52,7 @@ NAMES: Final = (
     MAP_DIFFERENCE,
     MAP_APPLIED,
     MAPPING,
+    BUNDLE,
     PLAN,
     RENAMES,
     MANIFEST,
@@ -60,5 +62,5 @@ NAMES: Final = (
 )
 """Every document, in the order of display."""
 
-AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING, RENAMES)
+AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING, BUNDLE, RENAMES)
 """Those that a person may write: a field with a default may be left out of them."""

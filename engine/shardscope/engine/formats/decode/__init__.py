@@ -71,6 +71,10 @@ def decode_of(format_name: str) -> Decode | None:  # noqa: C901 - one case a fam
             from shardscope.engine.formats.decode import fsdp
 
             return fsdp.decode
+        case "bundle":
+            from shardscope.engine.formats.decode import bundle
+
+            return bundle.decode
         case "accelerate_state":
             from shardscope.engine.formats.decode import accelerate_state
 

@@ -9,6 +9,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import (
     arrays,
+    bundle,
     capability,
     claims,
     cluster,
@@ -85,6 +86,7 @@ CODES: Final[dict[str, Code]] = {
         mapping.TABLE,
         universal.TABLE,
         arrays.TABLE,
+        bundle.TABLE,
         staging.TABLE,
         promotion.TABLE,
         command.TABLE,
