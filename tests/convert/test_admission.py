@@ -4,7 +4,6 @@ import pytest
 from msgspec.structs import replace
 
 from shardscope.engine.convert.admission import admit
-from shardscope.engine.convert.planning import PROGRAM_BYTES
 from shardscope.engine.convert.space import Figure, Memory, Space
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.plan import Plan, PlanEstimates, PlanOptions, PlanSource
@@ -20,7 +19,7 @@ SPACE = Space(limit(1 << 40), limit(1 << 20), NONE, NONE, NONE)
 MEMORY = Memory(limit(1 << 40), NONE, NONE, limit(1024))
 
 
-def plan(output: int | None = 1 << 30, peak: int | None = 1 << 27) -> Plan:
+def plan(output: int | None = 1 << 30, peak: int | None = 1 << 27, buffers: int = 1 << 20) -> Plan:
     def figure(count: int | None) -> Estimate:
         return Estimate(count, Basis.DERIVED, "")
 
@@ -34,7 +33,7 @@ def plan(output: int | None = 1 << 30, peak: int | None = 1 << 27) -> Plan:
         carried=(),
         decisions=(),
         left_out=(),
-        estimates=PlanEstimates(figure(1), figure(1), figure(output), figure(output), figure(peak)),
+        estimates=PlanEstimates(*map(figure, (1, 1, output, output, peak, buffers))),
         blockers=(),
     )
 
@@ -110,7 +109,7 @@ def test_denied_weighs_more_than_unknown() -> None:
 
 # R083
 def test_a_plan_beyond_its_own_budget_is_denied() -> None:
-    within = PlanOptions().memory_bytes + PROGRAM_BYTES
+    within = PlanOptions().memory_bytes
 
-    assert verdict(peak=within)[0] == "admitted"
-    assert verdict(peak=within + 1)[1]["memory budget"] == "denied"
+    assert verdict(buffers=within)[0] == "admitted"
+    assert verdict(buffers=within + 1)[1]["memory budget"] == "denied"

@@ -98,7 +98,9 @@ def prepare(
     names = named(catalogue, found, options)
     catalogue = names.catalogue
     if plan is not None:
-        return Prepared(found, catalogue, fitted(plan, source, catalogue))
+        return Prepared(
+            found, catalogue, fitted(plan, source, catalogue, lambda chosen: _buffers(chosen, plan.options))
+        )
     try:
         made = make_plan(
             tool=TOOL,
@@ -195,10 +197,13 @@ def carries(entry: Entry) -> bool:
 def absent_state(found: Inspection) -> tuple[LeftOut, ...]:
     """Return the parts of a training state that the source has in files of their own: none of them is in an output."""
     scope = found.descriptor.state_scope
+    listed = (
+        {tensor.component for tensor in found.catalogue.tensors} if found.catalogue is not None else set()
+    )
     left = []
     for name in ("optimizer", "scheduler", "rng", "scaler", "progress", "data_position"):
         part = getattr(scope, name)
-        if part.presence in (Presence.PRESENT, Presence.OPAQUE):
+        if name not in listed and part.presence in (Presence.PRESENT, Presence.OPAQUE):
             files = counted(len(part.files), "file") if part.files else "part of the save"
             left.append(LeftOut(name.replace("_", " "), 0, None, f"{files}: no weights, and no exact resume"))
     return tuple(left)

@@ -6,7 +6,6 @@ file systems keep to themselves, count where they can be read.
 
 from collections.abc import Iterator, Sequence
 
-from shardscope.engine.convert.planning import PROGRAM_BYTES
 from shardscope.engine.convert.space import Figure, Memory, Space
 from shardscope.engine.model.plan import Admission, AdmissionCheck, Plan, Verdict
 
@@ -38,11 +37,8 @@ def _on_disk(plan: Plan, space: Space) -> Iterator[AdmissionCheck]:
 
 def _in_memory(plan: Plan, memory: Memory) -> Iterator[AdmissionCheck]:
     peak = plan.estimates.peak_ram_bytes.bytes
-    budget = Figure(
-        plan.options.memory_bytes + PROGRAM_BYTES,
-        "--memory for the buffers of the plan, and the program itself",
-    )
-    yield _check("memory budget", peak, budget)
+    budget = Figure(plan.options.memory_bytes, "--memory, for the buffers of all workers")
+    yield _check("memory budget", plan.estimates.buffer_bytes.bytes, budget)
     yield _check("RAM", peak, memory.ram_available)
     for what, figure in (("control group", memory.group_available), ("address space", memory.address_bytes)):
         if not figure.unlimited:

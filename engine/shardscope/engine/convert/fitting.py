@@ -1,23 +1,24 @@
 """A plan that was made before, and perhaps edited, held against its source: carried out as it stands, or refused."""
 
+from collections.abc import Callable, Sequence
 from math import prod
 
 from msgspec.structs import replace
 
 from shardscope.engine.convert import header
 from shardscope.engine.convert.names import checked_parts
-from shardscope.engine.convert.planning import output_bytes
-from shardscope.engine.convert.selection import CASTABLE
+from shardscope.engine.convert.planning import estimates
+from shardscope.engine.convert.selection import CASTABLE, Chosen
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor, Shape
-from shardscope.engine.model.evidence import Basis
-from shardscope.engine.model.plan import Plan, PlanEstimates, PlannedFile, PlannedTensor, PlanSource
-from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.plan import Plan, PlannedTensor, PlanSource
 from shardscope.engine.model.tensors import DTYPES
 
 
-def fitted(plan: Plan, source: PlanSource, catalogue: Catalogue) -> Plan:
-    """Return the plan with figures that are counted anew.
+def fitted(
+    plan: Plan, source: PlanSource, catalogue: Catalogue, buffers: Callable[[Sequence[Chosen]], int]
+) -> Plan:
+    """Return the plan with figures that are counted anew; `buffers` gives the bytes of the copies' own tiles.
 
     Raises `Fault`: `plan.identity` for another or a changed source, `plan.tensor` for an entry that does not fit.
     """
@@ -36,7 +37,13 @@ def fitted(plan: Plan, source: PlanSource, catalogue: Catalogue) -> Plan:
             _check(item, tensors.get(item.source), names)
         size = header.length(file.tensors) + sum(item.bytes for item in file.tensors)
         files.append(replace(file, bytes=size))
-    return replace(plan, files=tuple(files), estimates=_estimates(plan, files), admission=None)
+    chosen = [
+        Chosen(item.name, tensors[item.source], item.dtype, item.shape)
+        for file in files
+        for item in file.tensors
+    ]
+    found = estimates(source, catalogue, chosen, files, plan.carried, buffers)
+    return replace(plan, files=tuple(files), estimates=found, admission=None)
 
 
 def _check(item: PlannedTensor, tensor: LogicalTensor | None, names: set[str]) -> None:
@@ -63,10 +70,3 @@ def _fits(shape: Shape, whole: Shape) -> bool:
     if shape == whole:
         return True
     return len(shape) == len(whole) > 0 and shape[1:] == whole[1:] and 0 < shape[0] < whole[0]
-
-
-def _estimates(plan: Plan, files: list[PlannedFile]) -> PlanEstimates:
-    figure = Estimate(
-        output_bytes(files, plan.carried), Basis.DERIVED, "files of the plan, with room for its documents"
-    )
-    return replace(plan.estimates, output_bytes=figure, temporary_bytes=figure)

@@ -22,8 +22,14 @@ from shardscope.engine.model.plan import (
 from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.schemas import PLAN
 
-PROGRAM_BYTES: Final = 64 << 20
-"""What the program takes beside its buffers: interpreter, numpy, the catalogue of a few thousand tensors."""
+PROGRAM_BYTES: Final = 56 << 20
+"""What the program takes beside its buffers: interpreter, libraries, and the inspection of a small checkpoint. Measured: 46 to 50 MiB."""
+CATALOGUED_BYTES: Final = 5 << 10
+"""Of one tensor in catalogue, plan, tasks and manifest. Measured: 2 to 4 KiB (`tests/benchmarks/convert_catalogue.py`)."""
+FRAGMENT_BYTES: Final = 3 << 10
+"""Of one fragment, its piece of the map and its record. Measured: 1 to 2 KiB."""
+FILE_BYTES: Final = 32 << 10
+"""Of one file of the source: its entry, and what was read of it."""
 DOCUMENT_BYTES: Final = 1 << 20
 """Index, manifest and run record of a small model; they grow by the tensor."""
 TENSOR_BYTES: Final = 1 << 10
@@ -71,7 +77,7 @@ def plan(
         carried=tuple(carried),
         decisions=(*decisions, *selection.decisions),
         left_out=(*selection.left_out, *absent),
-        estimates=estimates(source, sound, files, carried, buffers),
+        estimates=estimates(source, catalogue, sound, files, carried, buffers),
         blockers=tuple(found),
         notes=tuple(item for item in blockers if noted(item)),
     )
@@ -109,24 +115,38 @@ def stops(item: Blocker, catalogue: Catalogue, selection: Selection, options: Pl
 
 def estimates(
     source: PlanSource,
+    catalogue: Catalogue,
     chosen: Sequence[Chosen],
     files: Sequence[PlannedFile],
     carried: Sequence[CarriedFile],
     buffers: Callable[[Sequence[Chosen]], int],
 ) -> PlanEstimates:
-    """Return the five figures of a plan."""
+    """Return the figures of a plan."""
     output = output_bytes(files, carried)
     logical = sum(map(planned_bytes, chosen))
-    peak = PROGRAM_BYTES + buffers(chosen)
+    tiles = buffers(chosen)
     return PlanEstimates(
         source_bytes=Estimate(source.bytes, Basis.OBSERVED, "sizes of the regular files"),
         logical_bytes=Estimate(logical, Basis.DERIVED, "shapes times element sizes of what is written"),
         output_bytes=Estimate(output, Basis.DERIVED, "files of the plan, with room for its documents"),
         temporary_bytes=Estimate(output, Basis.DERIVED, "the output itself, staged beside the target"),
         peak_ram_bytes=Estimate(
-            peak, Basis.DERIVED, "buffers of the plan's own tiles and workers, and the program"
+            program_bytes(source.files, catalogue) + tiles,
+            Basis.DERIVED,
+            "buffers of the plan's own tiles and workers, and the program with this catalogue",
         ),
+        buffer_bytes=Estimate(tiles, Basis.DERIVED, "the plan's own tiles and workers"),
     )
+
+
+def program_bytes(files: int, catalogue: Catalogue) -> int:
+    """Return what the program takes beside its buffers, from what it has to remember: an upper bound, by measured figures.
+
+    It knows counts alone: no size of a tensor enters it.
+    """
+    fragments = sum(len(tensor.fragments) for tensor in catalogue.tensors)
+    remembered = CATALOGUED_BYTES * len(catalogue.tensors) + FRAGMENT_BYTES * fragments + FILE_BYTES * files
+    return PROGRAM_BYTES + remembered
 
 
 def output_bytes(files: Sequence[PlannedFile], carried: Sequence[CarriedFile]) -> int:

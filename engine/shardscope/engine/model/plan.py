@@ -134,13 +134,15 @@ class Alias(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlanEstimates(Struct, frozen=True, forbid_unknown_fields=True):
-    """The five figures of a plan."""
+    """The five figures of a plan, and the part of the last one that a budget bounds."""
 
     source_bytes: Estimate
     logical_bytes: Estimate
     output_bytes: Estimate
     temporary_bytes: Estimate
     peak_ram_bytes: Estimate
+    buffer_bytes: Estimate
+    """Of the peak: tiles of the copies, which `memory_bytes` bounds."""
 
 
 Verdict = Literal["admitted", "denied", "unknown"]
