@@ -85,7 +85,7 @@ def descriptor(
     producer = _unique(fact for _, found in facts for fact in found.producer)
     state = _state(facts)
     figures = overview(tensors, headers_read, len(opaque))
-    trust = _trust(inventory, facts, opaque)
+    trust = _trust(inventory, facts, opaque, decoded)
     resolution = resolve(classification, producer, (*(row.capability for row in REGISTRY), *capabilities))
     blockers = ordered([*blockers, *resolution.blockers])
     return Descriptor(
@@ -217,17 +217,22 @@ def _state(facts: Described) -> StateScope:
     return StateScope(**{part: strongest(part) for part in StateScope.__struct_fields__})
 
 
-def _trust(inventory: Inventory, facts: Described, opaque: Sequence[Entry]) -> Trust:
+def _trust(
+    inventory: Inventory, facts: Described, opaque: Sequence[Entry], decoded: DecodedPlane | None
+) -> Trust:
     unread = {
         entry.path for claim, found in facts if claim.format in RECOGNISED_ONLY for entry in found.opaque
     }
     rest = sum(entry.path not in unread for entry in opaque)
     needs = []
-    if rest:
+    if rest and decoded is not None:
+        needs.append(f"not decoded, and opaque still: {counted(rest, 'file')}")
+    elif rest:
         needs.append(f"opaque until decoded, which must be asked for each time: {counted(rest, 'file')}")
     if unread:
         needs.append(f"recognised only, which nothing here reads: {counted(len(unread), 'file')}")
-    words = "; ".join(needs) or "nothing here needs more than the safe plane"
+    enough = "the safe plane" if decoded is None else "what was decoded in this run"
+    words = "; ".join(needs) or f"nothing here needs more than {enough}"
     requirement = f"{words[0].upper()}{words[1:]}."
     return Trust(
         opaque_files=tuple(entry.text for entry in opaque),

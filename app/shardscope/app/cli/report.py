@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
+from msgspec import UNSET
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -15,15 +16,16 @@ from rich.text import Text
 
 from shardscope.app.cli.facts import facts
 from shardscope.app.cli.layout import NARROWEST, WIDEST, WIDTH, Line, heading, laid_out, rows
-from shardscope.app.explorer.target import Target, inspect_command, tensors_command
+from shardscope.app.explorer.target import Asked, Target, inspect_command, tensors_command
 from shardscope.engine.host import Host
 from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.evidence import Confidence, Evidence, Status
 from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.secrets import redact
 from shardscope.engine.model.text import display_name
-from shardscope.engine.model.workflow import Step, StepState
+from shardscope.engine.model.workflow import Step, StepName, StepState
 from shardscope.widgets.figures import plural
 
 ALIKE: Final = 3
@@ -172,11 +174,22 @@ def _alternatives(descriptor: Descriptor) -> Iterator[RenderableType]:
 
 
 def _next_steps(descriptor: Descriptor, path: str) -> Iterator[RenderableType]:
-    target = Target(path, descriptor.limits, descriptor.source.hf_cache)
+    decoded = descriptor.decoded
+    asked = None if decoded is UNSET else Asked(decoded.listed)
+    bounds = DecodeLimits() if decoded is UNSET else decoded.limits
+    target = Target(path, descriptor.limits, descriptor.source.hf_cache, bounds)
     words = inspect_command(target).removeprefix("shardscope inspect ")
-    steps = [("look around", f"shardscope {words}"), ("every fact", f"shardscope inspect {words} --json")]
+    steps = [
+        ("look around", f"shardscope {words}"),
+        ("every fact", f"{inspect_command(target, asked=asked)} --json"),
+    ]
+    states = {step.name: step.state for step in descriptor.workflow.steps}
+    if states.get(StepName.MATERIALIZE) is StepState.EXPERIMENTAL:
+        steps.insert(0, ("a conversion", f"shardscope plan {words}{' --decode' if asked else ''}"))
     if descriptor.tensors.count:
-        steps.insert(0, ("each tensor", tensors_command(target, None)))
+        steps.insert(0, ("each tensor", tensors_command(target, asked=asked)))
+    if states.get(StepName.ESCALATE) is StepState.ON_REQUEST:
+        steps.insert(0, ("read pickles", inspect_command(target, asked=Asked())))
     worst = max(descriptor.blockers, key=lambda item: item.severity.rank, default=None)
     if worst is not None:
         steps.insert(0, ("what it means", f"shardscope explain {worst.code}"))

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.model.blocker import Blocks, Severity
-from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.descriptor import Descriptor, PlaneState
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.text import counted
 
@@ -53,4 +53,5 @@ def wholeness(descriptor: Descriptor) -> Wholeness:
     if opaque := len(descriptor.trust.opaque_files):
         why = f"{counted(opaque, 'opaque file')} not examined; nothing is missing by name"
         return Wholeness(Whole.NOT_KNOWN, why)
-    return Wholeness(Whole.YES, "as far as names and headers tell")
+    decoded = descriptor.planes.decoded is PlaneState.EXAMINED
+    return Wholeness(Whole.YES, f"as far as names{', headers and pickles' if decoded else ' and headers'} tell")
