@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from shardscope.engine import prepare
 from shardscope.engine.formats.bundle import is_below
 from shardscope.engine.model.bundle import BundleDocument
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.evidence import Confidence
+from shardscope.engine.model.plan import PlanOptions
 from tests.bundles import FILE, Bundled
 from tests.formats.decoding import decode, value
 from tests.formats.looking import codes, errors, look, the
@@ -107,6 +109,22 @@ def test_everything_wrong_is_told_at_once_with_the_name_of_each_tensor(tmp_path:
     assert descriptor.resources.logical_bytes.bytes is None
     for code, name in (("bundle.rank", "model.up.weight"), ("bundle.alias", "lm_head.weight")):
         assert name in the(descriptor, code).message
+
+
+def test_of_many_wrong_tensors_the_first_are_told_and_the_others_counted_and_none_is_dropped(
+    tmp_path: Path,
+) -> None:
+    bundle = Bundled()
+    for number in range(40):
+        broken = {"dtype": "F32", "shape": [4], "fragments": [{"rank": 0, "file": "gone", "key": "w"}]}
+        bundle.document["tensors"][f"w.{number:02}"] = broken
+    folder = bundle.write(tmp_path / "in")
+    descriptor = look(folder)
+    assert len([item for item in descriptor.blockers if item.code == "bundle.file_missing"]) == 24
+    more = the(descriptor, "bundle.more")
+    assert (more.params["count"], more.params["tensor"]) == (16, "w.24")
+    told = tuple(f"w.{number:02}" for number in range(24))
+    assert {item.code for item in prepare(folder, PlanOptions(exclude=told)).plan.blockers} == {"bundle.more"}
 
 
 def test_words_of_the_document_are_made_harmless(tmp_path: Path) -> None:

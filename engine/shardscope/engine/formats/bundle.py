@@ -14,7 +14,7 @@ from shardscope.engine.formats.folder import Folder
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Facts, Hint
 from shardscope.engine.formats.scope import scope_of
-from shardscope.engine.model.blocker import Fault, Severity
+from shardscope.engine.model.blocker import Fault, Finding, Severity
 from shardscope.engine.model.bundle import FILE, SCHEMA, BundleDocument
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.descriptor import Component
@@ -29,6 +29,7 @@ from shardscope.engine.model.topology import Axis, Mesh, Topology
 if TYPE_CHECKING:  # maps are loaded where there is a bundle
     from shardscope.engine.formats.bundle_tensors import Bundle
 
+_REPORTED: Final = 24
 _FAMILY: Final = SCHEMA.partition("/")[0] + "/"
 
 
@@ -79,8 +80,7 @@ class BundleFormat:
         _read(probe, list(files.values()))
         bundle = Bundle(document, files, probe.tensors)
         tensors = bundle.tensors()
-        for finding in bundle.findings:
-            probe.note(finding, entry)
+        _report(probe, entry, bundle.findings)
         _report_unused(probe, files, bundle)
         clean = not any(item.severity is Severity.ERROR for item in probe.blockers[before:])
         folder = probe.folder(claim.folder)
@@ -162,6 +162,15 @@ def _read(probe: Probe, files: Sequence[Entry]) -> None:
         header = probe.header(entry)
         if header is not None:
             probe.catalogue(entry, header)
+
+
+def _report(probe: Probe, entry: Entry, findings: Sequence[Finding]) -> None:
+    """Report what is wrong with tensors: the first ones each, and how many there are beyond them."""
+    for finding in findings[:_REPORTED]:
+        probe.note(finding, entry)
+    rest = findings[_REPORTED:]
+    if rest:
+        probe.report("bundle.more", entry, count=len(rest), tensor=rest[0].params["tensor"])
 
 
 def _report_unused(probe: Probe, files: dict[str, Entry], bundle: "Bundle") -> None:

@@ -97,6 +97,12 @@ TABLE: Final[tuple[Code, ...]] = (
         "Whether two names are one tensor decides how a model is trained and saved: it is declared, and never concluded from an entry "
         "that two tensors share.",
     ),
+    _row(
+        "bundle.more",
+        "{count:count further tensor} of {file:path} do not hold together, first {tensor:name}.",
+        "Mend what is said of the others first: they are often wrong in the same way.",
+        "What is wrong is told for the first tensors of a bundle, each by its name; of more there is a count.",
+    ),
     Code(
         "bundle.key_unused",
         Severity.WARNING,
