@@ -134,9 +134,8 @@ def files_of(probe: Probe, folder: bytes, document: BundleDocument) -> dict[str,
         item.file
         for tensor in document.tensors.values()
         for item in (*tensor.fragments, *tensor.replicas)
-        if is_below(item.file)
     }
-    below = {_below(folder, name): name for name in sorted(wanted)}
+    below = {_below(folder, name): name for name in sorted(wanted) if is_below(name)}
     return {below[entry.path]: entry for entry in probe.inventory.files if entry.path in below}
 
 

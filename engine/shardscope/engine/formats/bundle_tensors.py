@@ -175,10 +175,9 @@ class Bundle:
         return tuple(found.values())
 
     def _fragment(self, name: str, dtype: str, item: BundleFragment, sound: _Sound) -> Fragment:
-        if not is_below(item.file):
-            raise Fault("bundle.path_unsafe", tensor=name, target=item.file)
         if item.file not in self._files:
-            raise Fault("bundle.file_missing", tensor=name, target=item.file)
+            code = "bundle.file_missing" if is_below(item.file) else "bundle.path_unsafe"
+            raise Fault(code, tensor=name, target=item.file)
         stored = self._stored.get((item.file, item.key))
         if stored is None:
             raise Fault("bundle.key_missing", tensor=name, target=item.file, key=item.key)
