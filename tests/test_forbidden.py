@@ -37,6 +37,7 @@ FRAMEWORKS = (
     "jax",
     "tensorflow",
     "dask",
+    "distributed",
 )
 NETWORK = (
     "socket", "_socket", "socketserver", "ssl", "http", "urllib.request", "urllib3", "ftplib", "smtplib", "imaplib",
@@ -65,6 +66,9 @@ ALLOWED = {
         "engine/shardscope/engine/isolation/libseccomp.py",  # how the bindings find their library
         "engine/shardscope/engine/isolation/lockdown.py",  # prctl and Landlock have none either
         "engine/shardscope/engine/convert/kernel.py",  # nor have renameat2, fallocate and quotactl_fd
+    ),
+    "distributed": (
+        "engine/shardscope/engine/cluster.py",  # Dask's own client, where a person named a scheduler
     ),
     "importlib.metadata": (
         "engine/shardscope/engine/capabilities/installed.py",  # versions, and no entry point
@@ -212,6 +216,9 @@ def test_an_allowance_holds_only_where_it_was_given() -> None:
     for name in ("import subprocess", "import os\nos.fork()", "import os\nos.execv('/', [])"):
         assert violations(name, "engine/shardscope/engine/isolation/worker.py") != []
     assert violations("import subprocess", "engine/shardscope/engine/isolation/process.py") == []
+    assert violations("from distributed import Client", "engine/shardscope/engine/cluster.py") == []
+    assert violations("import dask", "engine/shardscope/engine/cluster.py") != []
+    assert violations("import distributed", "engine/shardscope/engine/convert/dispatch.py") != []
     assert violations(metadata, "engine/shardscope/engine/formats/folder.py") != []
 
 

@@ -22,6 +22,7 @@ FRAMEWORKS = {
     "jax",
     "tensorflow",
     "dask",
+    "distributed",
 }
 UNPICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "shelve"}
 NETWORK = {"socket", "ssl", "_ssl", "http.client", "urllib.request", "requests"}

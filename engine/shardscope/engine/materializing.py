@@ -14,13 +14,15 @@ from msgspec import Struct
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
-from shardscope.engine.convert.dispatch import Executors, Given, run_elsewhere, run_here
+from shardscope.engine.convert.dispatch import Elsewhere, Executors
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.readback import check_digests
 from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
+from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
+from shardscope.engine.convert.threads import run_here
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.check import check as check_map
 from shardscope.engine.geometry.document import written
@@ -45,7 +47,7 @@ from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.plan import Admission, Plan, PlannedFile, PlannedTensor
 from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import MANIFEST, RUN
-from shardscope.engine.model.source import Entry, Inventory, Kind
+from shardscope.engine.model.source import Inventory, Kind
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted
 from shardscope.engine.source.read import OpenFile, adopted
@@ -112,10 +114,9 @@ def materialize(
     )
     try:
         with Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source, staging:
-            elsewhere = Given(executor) if isinstance(executor, Executor) else executor
-            work = _Work(
-                plan, prepared, source, staging, cancel, progress, hf_cache=hf_cache, executors=elsewhere
-            )
+            work = _Work(plan, prepared, source, staging, cancel, progress, hf_cache=hf_cache)
+            if executor is not None:
+                work.elsewhere = Elsewhere(executor, staging, work.task_source())
             course.begin("prove")
             work.prove()
             course.begin("copy")
@@ -130,7 +131,8 @@ def materialize(
             course.begin("promote")
             staged = sum(record.size for record in staging.records)
             seconds = round(time.monotonic() - began, 3)
-            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds), work.workers_peak)
+            peak_elsewhere = None if work.elsewhere is None else work.elsewhere.peak_rss
+            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds), peak_elsewhere)
             staging.write_small(RUN_NAME, to_json(run).encode())
             promoted = promote(staging)
             if discard:
@@ -166,14 +168,12 @@ class _Work:
         cancel: threading.Event | None,
         progress: OnProgress | None,
         *,
-        hf_cache: bool = False,
-        executors: Executors | None = None,
+        hf_cache: bool,
     ) -> None:
         self.plan = plan
-        self.workers_peak: int | None = None
-        """The most memory that a process of another executor had resident."""
+        self.elsewhere: Elsewhere | None = None
+        """Who makes the files, where that is not this process."""
         self._hf_cache = hf_cache
-        self._executors = executors
         self.validation: list[Validation] = []
         self._inventory = prepared.inspection.inventory
         self._recorded = [
@@ -252,7 +252,7 @@ class _Work:
 
     def write(self) -> list[OutputFile]:
         """Write every file of the plan into the staging folder; return what the manifest says of them. Raises `Fault`."""
-        tasks = file_tasks(self.plan, self._tensors, self._task_source())
+        tasks = file_tasks(self.plan, self._tensors, self.task_source())
         made = self._make(tasks)
         outputs = [self._output(file, made[file.name]) for file in self.plan.files]
         if len(self.plan.files) > 1:
@@ -271,7 +271,8 @@ class _Work:
             self.validation.append(Validation("checksums", "not recorded", "the source records none"))
         return outputs
 
-    def _task_source(self) -> TaskSource:
+    def task_source(self) -> TaskSource:
+        """Return the source as another process finds it."""
         root = self._source.root
         path = os.path.join(os.getcwdb(), root.path)
         same = root.identity
@@ -279,12 +280,8 @@ class _Work:
 
     def _make(self, tasks: Sequence[FileTask]) -> dict[str, Copied]:
         """Carry out tasks, and return what became of each file, by its name."""
-        if self._executors is not None:
-            done = run_elsewhere(
-                tasks, self._staging, self._executors, cancel=self._cancel, progress=self._progress
-            )
-            self.workers_peak = max((item.peak_rss_bytes or 0 for item in done.values()), default=0) or None
-            return {name: item.copied for name, item in done.items()}
+        if self.elsewhere is not None:
+            return self.elsewhere.run(tasks, cancel=self._cancel, progress=self._progress)
         return run_here(
             tasks,
             self._staging,
@@ -332,6 +329,8 @@ class _Work:
             cancel=self._cancel,
             progress=self._progress,
         )
+        if self.elsewhere is not None and self.plan.options.verify == "full":
+            check_digests(self._staging.records, self._staged, self._cancel)
 
     def _staged(self, name: str) -> OpenFile:
         return adopted(self._staging.open_staged(name), name.encode())
@@ -364,17 +363,8 @@ class _Work:
 
 def opener_of(source: Source, inventory: Inventory) -> Opener:
     """Return what opens files of the source by their shown names. Two files that are shown alike are opened by neither."""
-    entries: dict[str, Entry | None] = {}
-    for entry in inventory.files:
-        entries[entry.text] = None if entry.text in entries else entry
-
-    def open_(name: str) -> OpenFile:
-        entry = entries.get(name)
-        if entry is None:
-            raise Fault("convert.file_unclear", file=name)
-        return source.open(entry)
-
-    return open_
+    entries = entries_by_name(inventory.files)
+    return lambda name: source.open(entry_of(entries, name))
 
 
 def map_digest(lowered: Lowered) -> str:

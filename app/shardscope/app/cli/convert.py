@@ -10,6 +10,7 @@ from shardscope.app.cli.examine import reading
 from shardscope.app.cli.output import is_terminal, wants_color
 from shardscope.app.cli.plan import EXITS
 from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of, watching
+from shardscope.app.cli.scheduling import cluster_of, scheduling
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
@@ -41,6 +42,10 @@ WORD = "convert"
             "shardscope convert ./ckpt ./out --decode --replace",
             "Exchange an existing output for the new one, in one step.",
         ),
+        (
+            "shardscope convert ./ckpt ./out --decode --scheduler tls://node0:8786",
+            "Let the machines of a Dask cluster copy.",
+        ),
     ),
     notes="""The output is staged beside OUT, read back and compared with the source, and appears by one rename: whole or not at all. The
     source is never changed. Besides the weights it has an index where there are several files, configuration and tokenizer
@@ -67,6 +72,7 @@ WORD = "convert"
     is_flag=True,
     help="With --replace: where folders cannot be exchanged in one step, take two.",
 )
+@scheduling
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest as one JSON document.")
 @click.pass_obj
 def convert(
@@ -96,10 +102,11 @@ def convert(
 
     if (allow_gap or discard_old) and not replace:
         raise click.UsageError("--allow-gap and --discard-old need --replace.", click.get_current_context())
+    cluster = cluster_of(given)
     bounds = bounds_of(limits)
     plan = None if plan_file is None else read_plan(plan_file)
     options = options_of(given) if plan is None else plan.options
-    with session.interrupt.cooperative() as cancel:
+    with session.interrupt.cooperative() as cancel, cluster as executor:
         with watching(session, progress, machine=as_json, long=True) as report:
             prepared = prepare(
                 path,
@@ -128,6 +135,7 @@ def convert(
                 cancel=cancel,
                 progress=report,
                 course=session.course,
+                executor=executor,
             )
     for note in session.course.notes:
         session.out.narrate(f"{note.message} {note.remedy} [{note.code}]")

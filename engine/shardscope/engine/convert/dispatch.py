@@ -1,25 +1,22 @@
-"""Tasks on executors: the threads of this process, or whatever a `concurrent.futures.Executor` stands for.
+"""Tasks on whatever a `concurrent.futures.Executor` stands for: it gets them as bytes, and may lose workers.
 
-Threads share the staging folder and the source that are open here. Anything else gets its tasks as bytes, makes attempts, and may
-lose workers: a task that was lost is given out again, a bounded number of times.
+A task that was lost is given out again, a bounded number of times. What it makes lies among the attempts until it was looked at.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Final, Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.convert.attempts import drop_attempts
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.copying import STAGE, Copied
+from shardscope.engine.convert.copying import Copied
+from shardscope.engine.convert.counting import Counts
 from shardscope.engine.convert.crew import POLL
 from shardscope.engine.convert.flag import raise_flag
-from shardscope.engine.convert.running import copy_task, run_task
+from shardscope.engine.convert.running import run_task
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import (
     Area,
@@ -31,14 +28,13 @@ from shardscope.engine.convert.tasks import (
     unpacked_outcome,
     versions_here,
 )
-from shardscope.engine.convert.work import memory
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.progress import Cancelled, OnProgress, Pace, Progress, check
+from shardscope.engine.model.progress import Cancelled, OnProgress, check
 
 MOST_ATTEMPTS: Final = 3
 """At one task, where the workers that had it were lost; and executors in a row that break before one finishes a task."""
 PATIENCE: Final = 5.0
-"""Seconds to wait for tasks elsewhere that were told to stop, before their staging folder is removed under them."""
+"""Seconds to wait for tasks that were told to stop, before their staging folder is removed under them."""
 
 
 class Executors(Protocol):
@@ -96,150 +92,53 @@ class Made:
         executor.shutdown(wait=False, cancel_futures=True)
 
 
-class Counts:
-    """How many bytes of each task are written, and who is told."""
+class Elsewhere:
+    """Other processes that work for one staging folder.
 
-    def __init__(self, tasks: Iterable[FileTask], progress: OnProgress | None) -> None:
-        self._total = sum(task.size for task in tasks)
-        self._done: dict[str, int] = {}
-        self._subject: str | None = None
-        self._pace = Pace(progress)
-
-    def set(self, task: FileTask, done: int) -> None:
-        """Say how far a task is. Any thread may."""
-        self._done[task.id] = done
-        self._subject = task.name
-
-    def tell(self, *, always: bool = False) -> None:
-        """Hand on how far all tasks are: that is what a person waits for."""
-        if always or self._pace.due():
-            done = sum(list(self._done.values()))
-            self._pace.report(Progress(STAGE, done, self._total, "bytes", self._subject))
-
-
-class Share(Struct, frozen=True):
-    """What one of several files that are made at once may take."""
-
-    workers: int
-    budget_bytes: int
-
-
-def shares(tasks: Sequence[FileTask], workers: int, budget_bytes: int) -> list[Share]:
-    """Return how many files are made at once, and with how many of the threads and of the memory each.
-
-    One file gets everything. Several are made side by side, so that their digests are, too, as far as all buffers together take no
-    more than one file's at a time would.
+    Making one raises `Fault`: those of `Executors.ready`, and what the system refuses.
     """
-    most = max((_buffers(task, workers, budget_bytes) for task in tasks), default=0)
-    for count in range(min(len(tasks), workers), 1, -1):
-        each = budget_bytes // count
-        found = [Share(workers // count + (n < workers % count), each) for n in range(count)]
-        if max(_buffers(task, found[0].workers, each) for task in tasks) * count <= max(most, budget_bytes):
-            return found
-    return [Share(workers, budget_bytes)]
 
+    def __init__(self, executor: Executor | Executors, staging: Staging, source: TaskSource) -> None:
+        self._executors = Given(executor) if isinstance(executor, Executor) else executor
+        self._staging = staging
+        self._area = staging.area()
+        self._executors.ready(source, self._area)
+        self.peak_rss: int | None = None
+        """The most memory that one of them had resident, as far as it is known."""
 
-def _buffers(task: FileTask, workers: int, budget_bytes: int) -> int:
-    return memory(task.written(), budget_bytes, workers, digest=task.digest, checks=bool(task.checks)).bytes
+    def run(
+        self,
+        tasks: Sequence[FileTask],
+        *,
+        cancel: threading.Event | None = None,
+        progress: OnProgress | None = None,
+    ) -> dict[str, Copied]:
+        """Carry out tasks; return what became of each file, by its name. Every file is then in the staged output.
 
-
-class Either(threading.Event):
-    """Is set once it, or another event, was set."""
-
-    def __init__(self, other: threading.Event | None) -> None:
-        super().__init__()
-        self._other = other
-
-    def is_set(self) -> bool:
-        """Tell whether to stop."""
-        return super().is_set() or (self._other is not None and self._other.is_set())
-
-
-def run_here(
-    tasks: Sequence[FileTask],
-    staging: Staging,
-    opener: Opener,
-    *,
-    workers: int,
-    budget_bytes: int,
-    cancel: threading.Event | None = None,
-    progress: OnProgress | None = None,
-) -> dict[str, Copied]:
-    """Carry out tasks in threads of this process; return what became of each file, by its name.
-
-    Raises `Fault`, `Cancelled`: those of `Staging.create` and of `copy_file`. Then no thread is left.
-    """
-    counts = Counts(tasks, progress)
-    stop = Either(cancel)
-    free: SimpleQueue[Share] = SimpleQueue()
-    found = shares(tasks, workers, budget_bytes)
-    for share in found:
-        free.put(share)
-
-    def make(task: FileTask) -> Copied:
-        share = free.get()
+        Raises `Fault`: what a task met, `cluster.lost`, `cluster.broken`, `cluster.attempt_differs`, and those of `Executors`;
+        `Cancelled`. Then all tasks are told to stop.
+        """
+        for task in tasks:
+            self._staging.expect(task.name, task.size)
+        versions = versions_here()
+        work = _GivenOut(
+            [replace(task, area=self._area, versions=versions) for task in tasks],
+            self._staging,
+            self._executors,
+            progress,
+        )
         try:
-            own = replace(task, workers=share.workers, budget_bytes=share.budget_bytes)
-            with staging.create(task.name, task.size) as output:
-                copied = copy_task(
-                    own, output, opener=opener, cancel=stop, progress=lambda at: counts.set(task, at.done)
-                )
-                output.finish(copied.sha256, task.id, copied.overflows)
-            return copied
-        finally:
-            free.put(share)
-
-    with ThreadPoolExecutor(len(found), "file") as pool:
-        pending = {pool.submit(make, task): task for task in tasks}
-        done: dict[str, Copied] = {}
-        try:
-            while pending:
-                for future in wait(pending, POLL, FIRST_COMPLETED).done:
-                    done[pending.pop(future).name] = future.result()
-                check(cancel)
-                counts.tell()
+            work.run(cancel)
         except BaseException:
-            stop.set()
-            for future in pending:
-                future.cancel()
+            work.stop()
             raise
-    counts.tell(always=True)
-    return done
+        finally:
+            work.end()
+        self.peak_rss = max((item.peak_rss_bytes or 0 for item in work.done.values()), default=0) or None
+        return {name: item.copied for name, item in work.done.items()}
 
 
-def run_elsewhere(
-    tasks: Sequence[FileTask],
-    staging: Staging,
-    executors: Executors,
-    *,
-    cancel: threading.Event | None = None,
-    progress: OnProgress | None = None,
-) -> dict[str, Done]:
-    """Carry out tasks on executors; return what became of each file, by its name. Every file is in the staged output.
-
-    Raises `Fault`: what a task met, `cluster.lost`, `cluster.broken`, `cluster.attempt_differs`, and those of `Executors`;
-    `Cancelled`. Then all tasks are told to stop.
-    """
-    area = staging.area()
-    for task in tasks:
-        staging.expect(task.name, task.size)
-    if tasks:
-        executors.ready(tasks[0].source, area)
-    versions = versions_here()
-    work = _Elsewhere(
-        [replace(task, area=area, versions=versions) for task in tasks], staging, executors, progress
-    )
-    try:
-        work.run(cancel)
-    except BaseException:
-        work.stop()
-        raise
-    finally:
-        work.end()
-    return work.done
-
-
-class _Elsewhere:
+class _GivenOut:
     """Tasks that were given out."""
 
     def __init__(

@@ -41,14 +41,14 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "tls_files",
-        "TLS cannot be set up: {reason:word}.",
+        "TLS cannot be set up: {reason:text}.",
         "Correct --tls-ca, --tls-cert and --tls-key, or the same in Dask's configuration.",
         "A client proves itself with a certificate and a key of its own, and knows the cluster by its authority.",
         leaves=ExitCode.USAGE,
     ),
     _refusal(
         "unreachable",
-        "No scheduler answers: {reason:word}.",
+        "The cluster does not answer: {reason:text}.",
         "See that the scheduler runs and that its address is right; with TLS, that all certificates are of one authority.",
         "Nothing was started, and nothing was written.",
     ),
@@ -60,7 +60,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "versions",
-        "A worker runs {found:word}; this is {expected:word}.",
+        "A worker runs {found:text}; this is {expected:word}.",
         "Start all workers from the environment that this command runs in.",
         "Equal versions make equal bytes. A conversion that is half of one version and half of another would be neither's.",
     ),

@@ -137,6 +137,14 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.INTERNAL,
     ),
     _refusal(
+        "verify.digest",
+        "The staged file {file:path} does not have the digest that the worker said when it had made it.",
+        "Nothing was promoted. Look at that worker's disk, memory and network, and convert again.",
+        "Files that other processes make are hashed again here under --verify full: what a worker says of its own file is one side "
+        "of a comparison.",
+        ExitCode.OUTPUT,
+    ),
+    _refusal(
         "verify.nothing",
         "There is no tensor to verify in the output.",
         "Give the folder of an output: safetensors files that can be listed without decoding.",

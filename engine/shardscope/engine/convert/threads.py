@@ -1,0 +1,109 @@
+"""Tasks in threads of this process, which share the staging folder and the source that are open here."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.convert.contents import Opener
+from shardscope.engine.convert.copying import Copied
+from shardscope.engine.convert.counting import Counts
+from shardscope.engine.convert.crew import POLL
+from shardscope.engine.convert.running import copy_task
+from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.tasks import FileTask
+from shardscope.engine.convert.work import memory
+from shardscope.engine.model.progress import OnProgress, check
+
+
+class Share(Struct, frozen=True):
+    """What one of several files that are made at once may take."""
+
+    workers: int
+    budget_bytes: int
+
+
+def shares(tasks: Sequence[FileTask], workers: int, budget_bytes: int) -> list[Share]:
+    """Return how many files are made at once, and with how many of the threads and of the memory each.
+
+    One file gets everything. Several are made side by side, so that their digests are, too, as far as all buffers together take no
+    more than one file's at a time would.
+    """
+    most = max((_buffers(task, workers, budget_bytes) for task in tasks), default=0)
+    for count in range(min(len(tasks), workers), 1, -1):
+        each = budget_bytes // count
+        found = [Share(workers // count + (n < workers % count), each) for n in range(count)]
+        if max(_buffers(task, found[0].workers, each) for task in tasks) * count <= max(most, budget_bytes):
+            return found
+    return [Share(workers, budget_bytes)]
+
+
+def _buffers(task: FileTask, workers: int, budget_bytes: int) -> int:
+    return memory(task.written(), budget_bytes, workers, digest=task.digest, checks=bool(task.checks)).bytes
+
+
+class Either(threading.Event):
+    """Is set once it, or another event, was set."""
+
+    def __init__(self, other: threading.Event | None) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Tell whether to stop."""
+        return super().is_set() or (self._other is not None and self._other.is_set())
+
+
+def run_here(
+    tasks: Sequence[FileTask],
+    staging: Staging,
+    opener: Opener,
+    *,
+    workers: int,
+    budget_bytes: int,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> dict[str, Copied]:
+    """Carry out tasks in threads of this process; return what became of each file, by its name.
+
+    Raises `Fault`, `Cancelled`: those of `Staging.create` and of `copy_file`. Then no thread is left.
+    """
+    counts = Counts(tasks, progress)
+    stop = Either(cancel)
+    free: SimpleQueue[Share] = SimpleQueue()
+    found = shares(tasks, workers, budget_bytes)
+    for share in found:
+        free.put(share)
+
+    def make(task: FileTask) -> Copied:
+        share = free.get()
+        try:
+            own = replace(task, workers=share.workers, budget_bytes=share.budget_bytes)
+            with staging.create(task.name, task.size) as output:
+                copied = copy_task(
+                    own, output, opener=opener, cancel=stop, progress=lambda at: counts.set(task, at.done)
+                )
+                output.finish(copied.sha256, task.id, copied.overflows)
+            return copied
+        finally:
+            free.put(share)
+
+    with ThreadPoolExecutor(len(found), "file") as pool:
+        pending = {pool.submit(make, task): task for task in tasks}
+        done: dict[str, Copied] = {}
+        try:
+            while pending:
+                for future in wait(pending, POLL, FIRST_COMPLETED).done:
+                    done[pending.pop(future).name] = future.result()
+                check(cancel)
+                counts.tell()
+        except BaseException:
+            stop.set()
+            for future in pending:
+                future.cancel()
+            raise
+    counts.tell(always=True)
+    return done
