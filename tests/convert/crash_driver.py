@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from shardscope.engine.convert import leftovers, promotion, staging
+from shardscope.engine.convert import folder, leftovers, promotion
 from tests.convert.targets import convert
 
 
@@ -23,7 +23,7 @@ def without_flags(*arguments: object) -> None:
 def run(order: dict[str, object]) -> None:
     """Convert in this process, as ordered, and die at the step that is ordered."""
     if order["gap"]:
-        for module, name in ((leftovers, "rename_new"), (promotion, "exchange"), (staging, "exchange")):
+        for module, name in ((leftovers, "rename_new"), (promotion, "exchange"), (folder, "exchange")):
             setattr(module, name, without_flags)
     taken = 0
 

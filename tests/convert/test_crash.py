@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shardscope.engine.convert import folder as folder_module
 from shardscope.engine.convert import leftovers, promotion
-from shardscope.engine.convert import staging as staging_module
 from shardscope.engine.convert.leftovers import find_staging
 from shardscope.engine.convert.names import is_staging_name
 from shardscope.engine.convert.owner import Life, life
@@ -54,7 +54,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if name == "gap":
         monkeypatch.setattr(leftovers, "rename_new", without_flags)
         monkeypatch.setattr(promotion, "exchange", without_flags)
-        monkeypatch.setattr(staging_module, "exchange", without_flags)
+        monkeypatch.setattr(folder_module, "exchange", without_flags)
     return name
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from shardscope.engine.convert import folder as folder_module
 from shardscope.engine.convert import leftovers, promotion
-from shardscope.engine.convert import staging as staging_module
 from shardscope.engine.convert.kernel import exchange, rename_new
 from shardscope.engine.convert.leftovers import find_staging
 from shardscope.engine.convert.promotion import discard_old, promote
@@ -26,7 +26,7 @@ def no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that has the plain rename alone, as NFS."""
     monkeypatch.setattr(leftovers, "rename_new", unsupported)
     monkeypatch.setattr(promotion, "exchange", unsupported)
-    monkeypatch.setattr(staging_module, "exchange", unsupported)
+    monkeypatch.setattr(folder_module, "exchange", unsupported)
 
 
 @pytest.fixture(params=["exclusive", "plain"])

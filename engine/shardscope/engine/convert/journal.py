@@ -17,19 +17,24 @@ from shardscope.engine.model.staging import FileRecord, JournalHead
 from shardscope.engine.model.text import path_text
 
 _JOURNAL_BYTES: Final = 256 << 20
+_CUT_BYTES: Final = 64 << 10
 
 
 class Journal:
-    """A journal that is being written, by any number of threads. Raises `OSError`."""
+    """A journal that is being written, by any number of threads; `begun` is one that an earlier run began. Raises `OSError`."""
 
-    def __init__(self, folder: int, plan: str | None, at: At) -> None:
+    def __init__(self, folder: int, plan: str | None, at: At, *, begun: bool = False) -> None:
         self._at = at
         self._turn = threading.Lock()
         at("journal.create")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(JOURNAL, flags, 0o666, dir_fd=folder)
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        new = 0 if begun else os.O_CREAT | os.O_EXCL
+        self._descriptor = os.open(JOURNAL, flags | new, 0o666, dir_fd=folder)
         try:
-            self._append(JournalHead("shardscope.journal/1", plan))
+            if begun:
+                self._cut()
+            else:
+                self._append(JournalHead("shardscope.journal/1", plan))
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -41,6 +46,17 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+    def _cut(self) -> None:
+        """Remove a torn last line, so that the next one begins a line."""
+        end = os.fstat(self._descriptor).st_size
+        while end:
+            begin = max(0, end - _CUT_BYTES)
+            found = os.pread(self._descriptor, end - begin, begin).rfind(b"\n")
+            if found >= 0:
+                os.ftruncate(self._descriptor, begin + found + 1)
+                return
+            end = begin
 
     def _append(self, entry: JournalHead | FileRecord) -> None:
         line = msgspec.json.encode(entry) + b"\n"

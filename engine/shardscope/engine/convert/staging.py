@@ -8,29 +8,29 @@
 Whatever happens to the process, the target stays as it is until that rename.
 """
 
-import errno
 import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
 
 from shardscope.engine.convert.attempts import looked_at, make_room, take
 from shardscope.engine.convert.audit import compare
+from shardscope.engine.convert.folder import holds_old, is_in_place, new_folder, sync_folder, try_exchange
 from shardscope.engine.convert.journal import Journal
-from shardscope.engine.convert.kernel import NO_SUCH_CALL, exchange
 from shardscope.engine.convert.leftovers import close_gap
 from shardscope.engine.convert.lock import Lock
 from shardscope.engine.convert.marker import write_marker
-from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, PREVIOUS, checked_parts, staging_name
+from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, checked_parts
 from shardscope.engine.convert.output import OutputFile, reserve
 from shardscope.engine.convert.owner import this_process
 from shardscope.engine.convert.place import Inode, Place
 from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.convert.removal import remove_staging
+from shardscope.engine.convert.resuming import find_resumable, holds, sweep
 from shardscope.engine.convert.steps import At, nowhere
 from shardscope.engine.convert.tasks import Area, Done, FileTask
 from shardscope.engine.model.blocker import Fault, Finding, Param
@@ -41,6 +41,7 @@ from shardscope.engine.version import __version__
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_STAGED: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _OPEN_FILES: Final = 16
 """Finished files that stay open until they are durable: a disk error is told to those who have a file open. More are made
 durable as they come."""
@@ -50,7 +51,9 @@ class Staging:
     """Use it in a `with` block; `promotion.promote` makes the output appear, leaving without it removes what was staged.
 
     `allowed` is how many bytes all files of the output may have together. With `keep` the folder stays when the block is left
-    without promotion. `sources` are never written to: a target inside one, or one inside the target, is refused.
+    without promotion; `keeps` decides it where files are finished and an error ends the block. `sources` are never written to: a
+    target inside one, or one inside the target, is refused. `resume` goes on in the folder that an earlier run of the same `plan`
+    left, where there is one: `earlier` are then the files that it says it finished (`resuming`).
 
     Entering raises `Fault`: codes of `stage.*` for a target that cannot or must not be written, `source.*` for a source that
     cannot be looked at. After leaving, `notes` say what became of the folder.
@@ -65,6 +68,8 @@ class Staging:
         replace: bool = False,
         allow_gap: bool = False,
         keep: bool = False,
+        keeps: Callable[[BaseException], bool] | None = None,
+        resume: bool = False,
         allocated: bool = True,
         plan: str | None = None,
         at: At = nowhere,
@@ -78,6 +83,10 @@ class Staging:
         self.replace = replace
         self.allow_gap = allow_gap
         self.keep = keep
+        self._keeps = keeps
+        self._resume = resume
+        self.earlier: Mapping[str, FileRecord] = {}
+        self._entered = True
         self.notes: list[Finding] = []
         """What a person should hear about: an old output that was put back, a folder that was kept."""
         self.promoted = False
@@ -110,6 +119,8 @@ class Staging:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._interrupted = kind is not None
+        if error is not None and (self.earlier or any(record.task for record in self.records)):
+            self.keep = self.keep or (self._resume if self._keeps is None else self._keeps(error))
         with self._stack:
             for file in self._files:
                 file.close()
@@ -176,6 +187,37 @@ class Staging:
         copied = done.copied
         self._record(file, FileRecord(task.name, task.size, copied.sha256, task.id, copied.overflows))
 
+    def take_up(
+        self, task: FileTask, cancel: threading.Event | None = None, done: Callable[[int], None] | None = None
+    ) -> FileRecord | None:
+        """Take a file that an earlier run finished for the same task, after reading all of it; null where it has to be made.
+
+        Raises `Fault` as `expect` does and what the system refuses; `Cancelled`.
+        """
+        record = self.earlier.get(task.name)
+        if record is None:
+            return None
+        parts = self.expect(task.name, task.size)
+        self.at("file.verify")
+        with refusing(task.name, self.folder), ExitStack() as stack:
+            try:
+                folder = stack.enter_context(self._folder_of(parts, make=False))
+                descriptor = os.open(parts[-1], _STAGED, dir_fd=folder)
+            except FileNotFoundError:
+                self._sizes.pop(task.name)
+                return None
+            file = OutputFile(task.name, task.size, descriptor, self._record)
+            with self._turn:
+                self._files.append(file)
+            if (record.task, record.size) == (task.id, task.size) and holds(descriptor, record, cancel, done):
+                self._enrol(file, record)
+                return record
+            file.close()
+            os.unlink(parts[-1], dir_fd=folder)
+            with self._turn:
+                del self._sizes[task.name]
+            return None
+
     def _create(self, name: str, parts: tuple[bytes, ...], size: int) -> OutputFile:
         self.at("file.create")
         try:
@@ -205,7 +247,7 @@ class Staging:
         """Return a descriptor to read a file of the output as a stranger would; the caller closes it. Raises `OSError`."""
         parts = checked_parts(name)
         with self._folder_of(parts, make=False) as folder:
-            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            return os.open(parts[-1], _STAGED, dir_fd=folder)
 
     def staged_path(self) -> str:
         """Return the path of the output as it is staged, for libraries that take no descriptor."""
@@ -255,12 +297,7 @@ class Staging:
     def sync_folder(self, folder: int, name: str) -> None:
         """Make the entries of a folder durable. Raises `Fault` `promote.sync_failed`."""
         self.at("folder.sync")
-        try:
-            os.fsync(folder)
-        except OSError as error:
-            if error.errno in NO_SUCH_CALL:
-                return  # some network file systems cannot; they keep their own order
-            raise Fault("promote.sync_failed", file=name, reason=reason(error)) from error
+        sync_folder(folder, name)
 
     def mark(self, state: State) -> None:
         """Write into the marker what is about to happen, or has. Raises `Fault` as writing does."""
@@ -271,49 +308,33 @@ class Staging:
             write_marker(self.folder, marker, self.at)
 
     def _make_folder(self, stack: ExitStack) -> None:
-        self.name = staging_name(self.place.name)
+        found = find_resumable(self.place, self._plan) if self._resume else None
         parent = self.place.parent
-        self.at("folder.create")
-        try:
-            os.mkdir(self.name, 0o700, dir_fd=parent)
-        except OSError as error:
-            if error.errno in {errno.EACCES, errno.EPERM}:
-                raise Fault("stage.parent_closed", file=self.place.file, reason=reason(error)) from error
-            raise refused(error, self.place.file, folder=parent) from error
-        try:
-            self.folder = os.open(self.name, _FOLDER, dir_fd=parent)
-        except BaseException:
-            os.rmdir(self.name, dir_fd=parent)
-            raise
+        self.at("folder.create" if found is None else "folder.resume")
+        if found is None:
+            self.name, self.folder = new_folder(self.place)
+        else:
+            self.name, self.folder = found.name, os.open(found.name, _FOLDER, dir_fd=parent)
+            self._entered = False
         stack.callback(os.close, self.folder)
         stack.callback(self._leave)
         with refusing(self.place.file, parent):
             self.mark("staging")
-            self._journal = Journal(self.folder, self._plan, self.at)
+            self._journal = Journal(self.folder, self._plan, self.at, begun=found is not None)
             stack.callback(self._journal.close)
             self.at("output.create")
-            os.mkdir(OUTPUT, 0o777, dir_fd=self.folder)
+            with suppress(FileExistsError):
+                os.mkdir(OUTPUT, 0o777, dir_fd=self.folder)
             self._output = os.open(OUTPUT, _FOLDER, dir_fd=self.folder)
             stack.callback(os.close, self._output)
             self.output_inode = os.fstat(self._output).st_ino
+            if found is not None:
+                self.at("folder.sweep")
+                sweep(self.folder, self._output, found.finished)
+                self.earlier = found.finished
             if self.existing is not None and not self.allow_gap:
-                self._try_exchange()
-
-    def _try_exchange(self) -> None:
-        """Learn now, and not after hours of copying, whether this file system can exchange two folders."""
-        self.at("exchange.try")
-        names = (b"try-1", b"try-2")
-        for name in names:
-            os.mkdir(name, dir_fd=self.folder)
-        try:
-            exchange(self.folder, names[0], self.folder, names[1])
-        except OSError as error:
-            if error.errno not in NO_SUCH_CALL:
-                raise
-            raise Fault("stage.no_exchange", file=self.place.file) from error
-        finally:
-            for name in names:
-                os.rmdir(name, dir_fd=self.folder)
+                try_exchange(self.folder, self.place.file, self.at)
+        self._entered = True
 
     def _leave(self) -> None:
         """Remove the folder, or say why it stays. The disk is believed: an interrupt may have come right after a rename."""
@@ -321,12 +342,13 @@ class Staging:
             self.notes += close_gap(self.place, self.at)
         except Fault as fault:
             self.notes.append(fault.finding)
-        self.promoted = self.promoted or self._is_in_place()
+        self.promoted = self.promoted or is_in_place(self.place, self.output_inode)
         if self.promoted and self._interrupted:
             self.notes.append(Finding("stage.promoted", {"file": self.place.file}))
-        if self._holds_old() and not (self.promoted and self.discard):
+        old = self.existing is not None and holds_old(self.folder, self.output_inode)
+        if old and not (self.promoted and self.discard):
             return
-        if self.keep and not self.promoted:
+        if (self.keep or not self._entered) and not self.promoted:
             self.notes.append(Finding("stage.kept", {"file": self.place.file, "staging": self.file}))
             return
         removed = self._remove()
@@ -337,27 +359,6 @@ class Staging:
                 if removed
                 else Finding("stage.kept", {**named, "staging": self.file})
             )
-
-    def _is_in_place(self) -> bool:
-        try:
-            there = os.stat(self.place.name, dir_fd=self.place.parent, follow_symlinks=False)
-            return (there.st_dev, there.st_ino) == (os.fstat(self.place.parent).st_dev, self.output_inode)
-        except OSError:
-            return False
-
-    def _holds_old(self) -> bool:
-        """Tell whether the old target lies in the folder, or might."""
-        if self.existing is None or self.output_inode is None:
-            return False
-        try:
-            inside = os.listdir(self.folder)
-            if os.fsdecode(PREVIOUS) in inside:
-                return True
-            if os.fsdecode(OUTPUT) not in inside:
-                return False
-            return os.stat(OUTPUT, dir_fd=self.folder, follow_symlinks=False).st_ino != self.output_inode
-        except OSError:
-            return True
 
     def _remove(self) -> bool:
         try:
@@ -374,6 +375,9 @@ class Staging:
             self._journal.record(record)
         except OSError as error:
             raise file.refusal(error) from error
+        self._enrol(file, record)
+
+    def _enrol(self, file: OutputFile, record: FileRecord) -> None:
         with self._turn:
             self._finished[file.name] = record
             self._undurable.append(file)

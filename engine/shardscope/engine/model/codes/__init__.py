@@ -41,6 +41,7 @@ from shardscope.engine.model.codes import (
     plans,
     promotion,
     recognised,
+    resume,
     source,
     staging,
     torch_files,
@@ -89,6 +90,7 @@ CODES: Final[dict[str, Code]] = {
         bundle.TABLE,
         staging.TABLE,
         promotion.TABLE,
+        resume.TABLE,
         command.TABLE,
         internal.TABLE,
     )

@@ -199,7 +199,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _refusal(
         "journal_damaged",
         "Line {line:count} of {file:path} in a staging folder does not say what a journal says.",
-        "Remove that staging folder and convert again.",
+        "Remove that staging folder (`shardscope clean`) and convert again.",
         "A journal is only ever added to, and only its last line can be torn. Another damage means that somebody, or the disk, "
         "changed it, and nothing in the folder is trusted.",
     ),
@@ -221,7 +221,7 @@ TABLE: Final[tuple[Code, ...]] = (
         "kept",
         Severity.INFO,
         "Nothing was promoted: {file:path} is as it was, and what was staged stays in {staging:path}.",
-        "Remove that folder when it is not needed.",
+        "The same command with --resume goes on with it; `shardscope clean` removes it.",
         "A staging folder is marked, private, and never mistaken for an output.",
     ),
     _note(
