@@ -19,7 +19,9 @@ from shardscope.engine.convert.contents import OPEN_FILES
 from shardscope.engine.convert.fitting import fitted
 from shardscope.engine.convert.planning import plan as make_plan
 from shardscope.engine.convert.selection import Chosen
-from shardscope.engine.convert.space import memory, space_beside
+from shardscope.engine.convert.space import memory, space_beside, with_room
+from shardscope.engine.convert.ranks import Aimed
+from shardscope.engine.convert.resuming import Held
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.inspection import Inspection, inspect
@@ -209,8 +211,14 @@ def absent_state(found: Inspection) -> tuple[LeftOut, ...]:
     return tuple(left)
 
 
-def admitted_here(plan: Plan, target: str | os.PathLike[str] | None) -> Plan:
-    """Return a plan with its admission on this machine; without a target the current folder's file system counts."""
+def admitted_here(plan: Plan, target: str | os.PathLike[str] | None, held: Held | None = None) -> Plan:
+    """Return a plan with its admission on this machine; without a target the current folder's file system counts.
+
+    `held` is what an earlier run has staged, where that is gone on with: its room is used again.
+    """
     beside = target if target is not None else os.path.join(os.curdir, "out")
     open_files = plan.options.workers * OPEN_FILES + OPEN_BESIDE
-    return replace(plan, admission=admit(plan, space_beside(beside), memory(), open_files=open_files))
+    space = space_beside(beside)
+    if held is not None:
+        space = with_room(space, held.allocated_bytes, held.entries, "the earlier run")
+    return replace(plan, admission=admit(plan, space, memory(), open_files=open_files))

@@ -11,6 +11,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from shardscope.engine.convert.admission import admitted
+from shardscope.engine.carrying import opening
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
@@ -22,7 +24,7 @@ from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
-from shardscope.engine.convert.threads import run_here
+from shardscope.engine.convert.threads import run_here, what_was_taken
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.check import check as check_map
 from shardscope.engine.geometry.document import written
@@ -44,7 +46,7 @@ from shardscope.engine.model.manifest import (
     Validation,
 )
 from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.plan import Admission, Plan, PlannedFile, PlannedTensor
+from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
 from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import MANIFEST, RUN
 from shardscope.engine.model.source import Inventory, Kind
@@ -83,6 +85,8 @@ def materialize(
     executor: Executor | Executors | None = None,
 ) -> Converted:
     """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
+    resume: bool = False,
+    keep: Callable[[BaseException], bool] | None = None,
 
     `confirm` is asked once, with the plan and its admission on this machine, before anything is made. `replace` exchanges an
     existing target, `discard` then removes the old one; `allow_gap` lets file systems that cannot exchange two folders do it in
@@ -92,17 +96,25 @@ def materialize(
     plan's threads and memory; without one that happens in threads of this process, which share them. A plain executor that breaks
     ends the conversion; `convert.dispatch.Made` makes another one.
 
-    Raises `Fault`: the first blocker of the plan, `admission.denied`, `admission.unknown`, `admission.declined`,
+    `resume` goes on with what an earlier run of the same plan left beside `target`, and begins anew where nothing is left. What is
+    staged is removed on the way out, unless files are finished and the error leaves them good: then it stays where `resume` was
+    wanted, or where `keep`, asked with the error, says so.
+
+    Raises `Fault`: the first blocker of the plan, `resume.*`, `admission.denied`, `admission.unknown`, `admission.declined`,
     `convert.unsound`, `convert.copies_differ`, `verify.*`, those of staging, copying and promotion, `source.changed`, `cluster.*`;
     `Cancelled`. Then nothing was promoted.
     """
     began = time.monotonic()
-    plan = admitted_here(prepared.plan, os.fspath(target))
+    course = course or Course()
+    digest = plan_digest(prepared.plan)
+    earlier = peek(target, digest)
+    plan = admitted_here(prepared.plan, os.fspath(target), earlier.held if resume and earlier else None)
     refuse(plan)
-    admission = _admitted(plan)
+    admission = admitted(plan)
+    if earlier is not None and not resume:
+        course.earlier = available(earlier)
     if not confirm(plan):
         raise Fault("admission.declined")
-    course = course or Course()
     course.begin("target")
     staging = Staging(
         target,
@@ -110,7 +122,9 @@ def materialize(
         sources=[path],
         replace=replace,
         allow_gap=allow_gap,
-        plan=plan.source.identity,
+        plan=digest,
+        resume=resume,
+        keeps=lambda error: leaves_good(error) and (resume or (keep is not None and keep(error))),
     )
     try:
         with Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source, staging:
@@ -123,6 +137,8 @@ def materialize(
             outputs = work.write()
             course.begin("verify")
             work.verify()
+            if resume:
+                staging.notes.append(what_was_taken(staging))
             manifest = work.manifest(outputs)
             staging.write_small(MANIFEST_NAME, to_json(manifest).encode())
             changes = source.recheck(prepared.inspection.inventory, cancel=cancel)
@@ -132,7 +148,10 @@ def materialize(
             staged = sum(record.size for record in staging.records)
             seconds = round(time.monotonic() - began, 3)
             peak_elsewhere = None if work.elsewhere is None else work.elsewhere.peak_rss
-            run = Run(RUN, admission, staged, peak_rss(), seconds, dict(course.seconds), peak_elsewhere)
+            taken = sum(record.size for record in staging.taken)
+            run = Run(
+                RUN, admission, staged, peak_rss(), seconds, dict(course.seconds), peak_elsewhere, taken
+            )
             staging.write_small(RUN_NAME, to_json(run).encode())
             promoted = promote(staging)
             if discard:
@@ -140,20 +159,6 @@ def materialize(
     finally:
         course.note(staging.notes)
     return Converted(plan, manifest, run, promoted)
-
-
-def _admitted(plan: Plan) -> Admission:
-    """Return the admission of a plan that may start. Raises `Fault`: `admission.denied`, `admission.unknown`."""
-    admission = plan.admission
-    if admission is None:
-        raise Fault("admission.unknown", what="the plan")
-    for item in admission.checks:
-        if item.verdict == "denied":
-            raise Fault("admission.denied", what=item.what, needs=item.needs, has=item.has)
-    for item in admission.checks:
-        if item.verdict == "unknown":
-            raise Fault("admission.unknown", what=item.what)
-    return admission
 
 
 class _Work:

@@ -7,6 +7,7 @@ file systems keep to themselves, count where they can be read.
 from collections.abc import Iterator, Sequence
 
 from shardscope.engine.convert.space import Figure, Memory, Space
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.plan import Admission, AdmissionCheck, Plan, Verdict
 
 FILES_BESIDE = 8
@@ -18,6 +19,20 @@ def admit(plan: Plan, space: Space, memory: Memory, *, open_files: int) -> Admis
     checks = [*_on_disk(plan, space), *_in_memory(plan, memory)]
     checks.append(_check("open files", open_files, memory.open_files))
     return Admission(_worst(checks), tuple(checks))
+
+
+def admitted(plan: Plan) -> Admission:
+    """Return the admission of a plan that may start. Raises `Fault`: `admission.denied`, `admission.unknown`."""
+    admission = plan.admission
+    if admission is None:
+        raise Fault("admission.unknown", what="the plan")
+    for item in admission.checks:
+        if item.verdict == "denied":
+            raise Fault("admission.denied", what=item.what, needs=item.needs, has=item.has)
+    for item in admission.checks:
+        if item.verdict == "unknown":
+            raise Fault("admission.unknown", what=item.what)
+    return admission
 
 
 def _on_disk(plan: Plan, space: Space) -> Iterator[AdmissionCheck]:

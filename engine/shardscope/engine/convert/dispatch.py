@@ -28,6 +28,7 @@ from shardscope.engine.convert.tasks import (
     unpacked_outcome,
     versions_here,
 )
+from shardscope.engine.convert.threads import take_up
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.progress import Cancelled, OnProgress, check
 
@@ -115,9 +116,12 @@ class Elsewhere:
     ) -> dict[str, Copied]:
         """Carry out tasks; return what became of each file, by its name. Every file is then in the staged output.
 
-        Raises `Fault`: what a task met, `cluster.lost`, `cluster.broken`, `cluster.attempt_differs`, and those of `Executors`;
+        What an earlier run finished is verified here, first. Raises `Fault`: what a task met, `cluster.lost`, `cluster.broken`, `cluster.attempt_differs`, and those of `Executors`;
         `Cancelled`. Then all tasks are told to stop.
         """
+        workers = max((task.workers for task in tasks), default=1)
+        taken = take_up(tasks, self._staging, workers=workers, cancel=cancel, progress=progress)
+        tasks = [task for task in tasks if task.name not in taken]
         for task in tasks:
             self._staging.expect(task.name, task.size)
         versions = versions_here()
@@ -135,7 +139,7 @@ class Elsewhere:
         finally:
             work.end()
         self.peak_rss = max((item.peak_rss_bytes or 0 for item in work.done.values()), default=0) or None
-        return {name: item.copied for name, item in work.done.items()}
+        return taken | {name: item.copied for name, item in work.done.items()}
 
 
 class _GivenOut:

@@ -21,7 +21,7 @@ from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, lock_name
 from shardscope.engine.convert.owner import Life, life, this_process
 from shardscope.engine.convert.place import Place
 from shardscope.engine.convert.removal import remove
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.progress import check
 from shardscope.engine.model.staging import FileRecord, JournalHead
@@ -29,6 +29,8 @@ from shardscope.engine.model.text import path_text
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TILE: Final = 1 << 20
+_SAID: Final = ("decisions", "left_out", "estimates", "blockers", "notes", "admission")
+"""Fields of a plan that tell of it, and decide nothing that the others do not."""
 _BLOCK: Final = 512
 """Bytes of what `st_blocks` counts (stat(2))."""
 
@@ -59,8 +61,11 @@ def plan_digest(plan: Plan) -> str:
 
     Memory, workers, and how much is verified before promotion change none of them.
     """
-    options = msgspec.structs.replace(plan.options, memory_bytes=1, workers=1, verify="full")
-    facts = (plan.tool, plan.source, options, plan.files, plan.aliases, plan.carried)
+    facts = msgspec.to_builtins(plan)
+    for name in _SAID:
+        facts.pop(name, None)
+    for name in ("memory_bytes", "workers", "verify"):
+        facts["options"].pop(name)
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()
 
 
@@ -89,8 +94,8 @@ def find_resumable(place: Place, plan: str | None) -> Resumable | None:
     return None
 
 
-def peek(target: str | os.PathLike[str], plan: str) -> tuple[bytes, Held] | None:
-    """Return the name of the staging folder that `find_resumable` would find, and what it holds, without the lock: for figures.
+def peek(target: str | os.PathLike[str], plan: str) -> Resumable | None:
+    """Return the staging folder that `find_resumable` would find, without the lock: for figures.
 
     What cannot be looked at is not there. Raises nothing.
     """
@@ -102,14 +107,38 @@ def peek(target: str | os.PathLike[str], plan: str) -> tuple[bytes, Held] | None
     try:
         for each in find_staging(place.parent, place.name):
             if each.marker is not None and each.old_target is None and _is_over(each):
-                head, _, held = _looked_into(place.parent, each.name)
+                head, finished, held = _looked_into(place.parent, each.name)
                 if head is not None and head.plan == plan:
-                    found.append((each.name, held))
+                    found.append(Resumable(each.name, finished, held))
     except (OSError, Fault):
         return None
     finally:
         place.close()
-    return max(found, key=lambda each: each[1].file_bytes, default=None)
+    return max(found, key=lambda each: each.held.file_bytes, default=None)
+
+
+def available(earlier: Resumable) -> Blocker | None:
+    """Return what to say of a staging folder that nobody asked to go on with; null where nothing in it is finished."""
+    held = earlier.held
+    if not held.files:
+        return None
+    named: dict[str, Param] = {
+        "staging": path_text(earlier.name),
+        "files": held.files,
+        "size": held.file_bytes,
+    }
+    return blocker(Finding("resume.available", named))
+
+
+def leaves_good(error: BaseException) -> bool:
+    """Tell whether files that were finished before an error are as good as if it had not happened.
+
+    They are not where the source changed or is damaged, or where what was staged is not what it should be.
+    """
+    if not isinstance(error, Fault):
+        return True
+    code = error.finding.code
+    return code.startswith(("stage.", "promote.", "cluster.", "source.")) and code != "source.changed"
 
 
 def sweep(folder: int, output: int, finished: Mapping[str, FileRecord]) -> None:

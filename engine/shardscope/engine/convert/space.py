@@ -8,6 +8,7 @@ import os
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shardscope.engine.convert.kernel import quota_left
 from shardscope.engine.convert.refusals import reason
@@ -64,6 +65,23 @@ def space_beside(target: str | os.PathLike[str]) -> Space:
         return space_of(folder)
     finally:
         os.close(folder)
+
+
+def with_room(space: Space, held_bytes: int, files: int, what: str) -> Space:
+    """Return the figures with room added that is taken now and will be used again; `what` says by what it is taken."""
+
+    def more(figure: Figure, add: int) -> Figure:
+        if figure.value is None or not add:
+            return figure
+        return Figure(figure.value + add, f"{figure.basis}; with what {what} holds")
+
+    return replace(
+        space,
+        free_bytes=more(space.free_bytes, held_bytes),
+        free_files=more(space.free_files, files),
+        quota_bytes=more(space.quota_bytes, held_bytes),
+        quota_files=more(space.quota_files, files),
+    )
 
 
 def space_of(folder: int) -> Space:

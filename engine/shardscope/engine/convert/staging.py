@@ -51,9 +51,9 @@ class Staging:
     """Use it in a `with` block; `promotion.promote` makes the output appear, leaving without it removes what was staged.
 
     `allowed` is how many bytes all files of the output may have together. With `keep` the folder stays when the block is left
-    without promotion; `keeps` decides it where files are finished and an error ends the block. `sources` are never written to: a
-    target inside one, or one inside the target, is refused. `resume` goes on in the folder that an earlier run of the same `plan`
-    left, where there is one: `earlier` are then the files that it says it finished (`resuming`).
+    without promotion; `keeps` is asked where files are finished and an error ends the block. `sources` are never written to: a
+    target inside one, or one inside the target, is refused. `resume` goes on in the folder that an earlier run of `plan` left:
+    `earlier` is what it says it finished.
 
     Entering raises `Fault`: codes of `stage.*` for a target that cannot or must not be written, `source.*` for a source that
     cannot be looked at. After leaving, `notes` say what became of the folder.
@@ -86,6 +86,7 @@ class Staging:
         self._keeps = keeps
         self._resume = resume
         self.earlier: Mapping[str, FileRecord] = {}
+        self.taken: list[FileRecord] = []
         self._entered = True
         self.notes: list[Finding] = []
         """What a person should hear about: an old output that was put back, a folder that was kept."""
@@ -211,6 +212,7 @@ class Staging:
                 self._files.append(file)
             if (record.task, record.size) == (task.id, task.size) and holds(descriptor, record, cancel, done):
                 self._enrol(file, record)
+                self.taken.append(record)
                 return record
             file.close()
             os.unlink(parts[-1], dir_fd=folder)

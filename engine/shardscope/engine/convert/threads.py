@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from shardscope.engine.convert.checksums import checkable
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.counting import Counts
@@ -16,6 +17,7 @@ from shardscope.engine.convert.running import copy_task
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask
 from shardscope.engine.convert.work import memory
+from shardscope.engine.model.blocker import Finding
 from shardscope.engine.model.progress import OnProgress, check
 
 
@@ -69,7 +71,8 @@ def run_here(
 ) -> dict[str, Copied]:
     """Carry out tasks in threads of this process; return what became of each file, by its name.
 
-    Raises `Fault`, `Cancelled`: those of `Staging.create` and of `copy_file`. Then no thread is left.
+    Files that an earlier run finished are read again by other threads meanwhile: that costs the disk nothing that copying waits for.
+    Raises `Fault`, `Cancelled`: those of `Staging.take_up`, of `Staging.create` and of `copy_file`. Then no thread is left.
     """
     counts = Counts(tasks, progress)
     stop = Either(cancel)
@@ -91,13 +94,23 @@ def run_here(
         finally:
             free.put(share)
 
-    with ThreadPoolExecutor(len(found), "file") as pool:
-        pending = {pool.submit(make, task): task for task in tasks}
+    def take(task: FileTask) -> Copied | None:
+        return taken_up(task, staging, stop, counts)
+
+    with ThreadPoolExecutor(len(found), "file") as pool, ThreadPoolExecutor(workers, "earlier") as earlier:
+        pending: dict[Future[Copied | None], FileTask] = {
+            earlier.submit(take, task) if task.name in staging.earlier else pool.submit(make, task): task
+            for task in tasks
+        }
         done: dict[str, Copied] = {}
         try:
             while pending:
                 for future in wait(pending, POLL, FIRST_COMPLETED).done:
-                    done[pending.pop(future).name] = future.result()
+                    task, copied = pending.pop(future), future.result()
+                    if copied is None:
+                        pending[pool.submit(make, task)] = task
+                    else:
+                        done[task.name] = copied
                 check(cancel)
                 counts.tell()
         except BaseException:
@@ -107,3 +120,56 @@ def run_here(
             raise
     counts.tell(always=True)
     return done
+
+
+def take_up(
+    tasks: Sequence[FileTask],
+    staging: Staging,
+    *,
+    workers: int,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> dict[str, Copied]:
+    """Take those files that an earlier run finished, after reading all of them; return what had become of each, by its name.
+
+    Raises `Fault`, `Cancelled`: those of `Staging.take_up`. Then no thread is left.
+    """
+    tasks = [task for task in tasks if task.name in staging.earlier]
+    counts = Counts(tasks, progress)
+    stop = Either(cancel)
+    with ThreadPoolExecutor(workers, "earlier") as pool:
+        pending = {pool.submit(taken_up, task, staging, stop, counts): task for task in tasks}
+        done: dict[str, Copied] = {}
+        try:
+            while pending:
+                for future in wait(pending, POLL, FIRST_COMPLETED).done:
+                    task, copied = pending.pop(future), future.result()
+                    if copied is not None:
+                        done[task.name] = copied
+                check(cancel)
+                counts.tell()
+        except BaseException:
+            stop.set()
+            for future in pending:
+                future.cancel()
+            raise
+    return done
+
+
+def taken_up(
+    task: FileTask, staging: Staging, cancel: threading.Event | None, counts: Counts
+) -> Copied | None:
+    """Take one file that an earlier run finished; null where it has to be made. Raises as `Staging.take_up` does."""
+    record = staging.take_up(task, cancel, lambda done: counts.set(task, done))
+    if record is None:
+        return None
+    checked = sum(1 for item in task.checks if checkable(item))
+    return Copied(record.size, record.sha256, record.overflows, checked)
+
+
+def what_was_taken(staging: Staging) -> Finding:
+    """Return what to say of a run that was to go on with an earlier one."""
+    if not staging.taken:
+        return Finding("resume.nothing", {"file": staging.place.file})
+    size = sum(record.size for record in staging.taken)
+    return Finding("resume.taken", {"staging": staging.file, "files": len(staging.taken), "size": size})

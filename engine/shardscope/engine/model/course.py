@@ -30,6 +30,8 @@ class Course:
         """That the stages took which are over."""
         self.notes: tuple[Blocker, ...] = ()
         """What became of the staging folder."""
+        self.earlier: Blocker | None = None
+        """What an earlier run of the same plan left, where nobody asked to go on with it: known before anything is confirmed."""
         self._since = 0.0
 
     @property

@@ -87,6 +87,8 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True):
     seconds_by_stage: dict[str, float]
     workers_peak_rss_bytes: int | None = None
     """The most that a process on another executor had resident; null where all work was done in this one."""
+    resumed_bytes: int = 0
+    """Of files that an earlier run had finished: they were verified, and not made again."""
 
 
 class RenamesDocument(Struct, frozen=True, forbid_unknown_fields=True):
