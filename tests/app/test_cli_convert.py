@@ -280,3 +280,18 @@ def test_two_checkpoints_without_a_manifest_are_compared_by_name(command: Comman
 
     assert said.code == ExitCode.BLOCKED
     assert json.loads(said.out)["differences"]
+
+
+def test_configuration_comes_from_the_folder_that_was_named(command: Command, tmp_path: Path) -> None:
+    named = write_json(tmp_path / "named/config.json", {"model_type": "other"}).parent
+    manifest = convert(command, LLAMA, tmp_path / "out", "--config", str(named))
+
+    assert json.loads((tmp_path / "out/config.json").read_text()) == {"model_type": "other"}
+    assert not (tmp_path / "out/generation_config.json").exists()
+    assert "config.json" in {item["name"] for item in manifest["outputs"]}
+
+
+def test_nothing_is_carried_along_where_that_is_said(command: Command, tmp_path: Path) -> None:
+    convert(command, LLAMA, tmp_path / "out", "--no-carry")
+
+    assert not (tmp_path / "out/config.json").exists()
