@@ -18,10 +18,9 @@ from shardscope.engine.convert.admission import admit
 from shardscope.engine.convert.contents import OPEN_FILES
 from shardscope.engine.convert.fitting import fitted
 from shardscope.engine.convert.planning import plan as make_plan
+from shardscope.engine.convert.resuming import Held
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.convert.space import memory, space_beside, with_room
-from shardscope.engine.convert.ranks import Aimed
-from shardscope.engine.convert.resuming import Held
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.inspection import Inspection, inspect

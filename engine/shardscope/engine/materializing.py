@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from shardscope.engine.convert.admission import admitted
-from shardscope.engine.carrying import opening
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
@@ -21,6 +20,7 @@ from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
 from shardscope.engine.convert.readback import check_digests
 from shardscope.engine.convert.renaming import Renaming
+from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
 from shardscope.engine.convert.sharding import INDEX, index
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
@@ -83,10 +83,10 @@ def materialize(
     progress: OnProgress | None = None,
     course: Course | None = None,
     executor: Executor | Executors | None = None,
-) -> Converted:
-    """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
     resume: bool = False,
     keep: Callable[[BaseException], bool] | None = None,
+) -> Converted:
+    """Carry out the plan for the checkpoint at `path` and return what appeared at `target`.
 
     `confirm` is asked once, with the plan and its admission on this machine, before anything is made. `replace` exchanges an
     existing target, `discard` then removes the old one; `allow_gap` lets file systems that cannot exchange two folders do it in
@@ -135,10 +135,10 @@ def materialize(
             work.prove()
             course.begin("copy")
             outputs = work.write()
-            course.begin("verify")
-            work.verify()
             if resume:
                 staging.notes.append(what_was_taken(staging))
+            course.begin("verify")
+            work.verify()
             manifest = work.manifest(outputs)
             staging.write_small(MANIFEST_NAME, to_json(manifest).encode())
             changes = source.recheck(prepared.inspection.inventory, cancel=cancel)
