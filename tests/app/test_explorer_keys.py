@@ -8,7 +8,9 @@ from textual.command import CommandPalette
 
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.choose import Choose
-from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, Help, OwnError
+from shardscope.app.explorer.decode import Decode
+from shardscope.app.explorer.detail import Detail
+from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, Help, NotDone, OwnError
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.keys import key_rows
@@ -17,6 +19,7 @@ from shardscope.app.explorer.panels import PANELS
 from shardscope.app.explorer.reference import Reference
 from shardscope.app.explorer.workspace import Workspace
 from shardscope.widgets.blockers_panel import BlockersPanel
+from shardscope.widgets.pickle_panel import PicklePanel
 from shardscope.widgets.rank_map import RankMap
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.tensor_table import TensorPanel
@@ -25,8 +28,8 @@ from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
 
 OWNERS = (
-    *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, OwnError, Choose, Reference),
-    *(VirtualRows, VirtualTable, RankMap, BlockersPanel, TensorPanel),
+    *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, NotDone, OwnError, Choose, Reference),
+    *(VirtualRows, VirtualTable, RankMap, BlockersPanel, TensorPanel, PicklePanel, Decode, Detail),
 )
 
 

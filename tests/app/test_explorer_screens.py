@@ -9,6 +9,7 @@ from textual.widgets import Input
 from shardscope.app.explorer.examination import Examination
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, Severity
+from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind, Status
 from shardscope.engine.model.source import Kind
 from shardscope.engine.model.topology import Axis, Mesh, Topology
@@ -56,16 +57,14 @@ def sharded_ranks() -> Inspection:
     )
     seen = tuple((tp, dp) for tp in range(2) for dp in range(4) if (tp, dp) != (1, 2))
     mesh = Mesh("dense", axes, seen, ((1, 2),))
+    files = tuple(f"global_step1200/zero_pp_rank_{dp}_mp_rank_{tp:02}_model_states.pt" for tp, dp in seen)
     return inspection(
-        [entry("global_step1200", kind=Kind.DIRECTORY)]
-        + [
-            entry(f"global_step1200/zero_pp_rank_{dp}_mp_rank_{tp:02}_model_states.pt", 2 << 30)
-            for tp, dp in seen
-        ],
+        [entry("global_step1200", kind=Kind.DIRECTORY)] + [entry(file, 2 << 30) for file in files],
         format="deepspeed_zero",
         confidence=Confidence.LOW,
         topology=Topology((mesh,)),
-        opaque=tuple(f"global_step1200/zero_pp_rank_{dp}_mp_rank_{tp:02}_model_states.pt" for tp, dp in seen),
+        components=(Component("weights", "model states", "deepspeed_zero", files, 14 << 30),),
+        opaque=files,
         blockers=(a_blocker("trust.opaque_pickle", "global_step1200", severity=Severity.WARNING),),
     )
 

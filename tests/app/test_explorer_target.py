@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.app.explorer.target import Target, inspect_command, quoted, tensors_command
-from shardscope.engine.model.limits import Limits
+from shardscope.app.explorer.target import Asked, Target, inspect_command, quoted, tensors_command
+from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.model.text import UNSAFE
 from tests.hostile import HOSTILE
 
@@ -26,6 +26,17 @@ def test_what_was_asked_for_is_asked_for_again() -> None:
     )
     assert tensors_command(target, "*.q_proj.*", "bytes") == (
         "shardscope tensors 'a b' --hf-cache --limit header_bytes=10 --filter '*.q_proj.*' --sort bytes"
+    )
+
+
+def test_what_was_decoded_is_said_with_its_component() -> None:
+    target = Target("ckpt", decode_limits=DecodeLimits(pickle_seconds=9))
+
+    assert inspect_command(target, digest="all", asked=Asked("optimizer", checksums=True)) == (
+        "shardscope inspect ckpt --limit pickle_seconds=9 --decode --component optimizer --checksums --digest all"
+    )
+    assert tensors_command(target, "*.weight", asked=Asked("all", checksums=True)) == (
+        "shardscope tensors ckpt --limit pickle_seconds=9 --decode --component all --filter '*.weight'"
     )
 
 

@@ -150,3 +150,45 @@ def test_a_path_that_is_not_there_is_a_page_and_an_exit_code(terminal: Terminal,
     terminal.until("Cannot look", "source.missing")
     terminal.press("q")
     terminal.until("ended with 3")
+
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+
+def test_decoding_is_asked_for_and_shows_what_it_found(terminal: Terminal) -> None:
+    terminal.run(str(FIXTURES / "deepspeed/zero2-w4-bf16/checkpoint"), TERM="xterm")
+    terminal.until("5 opaque files: press d to decode as data", "nothing decoded")
+    terminal.press("d")
+    terminal.until("open denied", "a capital D decodes")
+    terminal.press("Enter")
+    terminal.until("nothing decoded", gone="open denied")
+
+    terminal.press("d")
+    terminal.until("open denied", "a capital D decodes")
+    terminal.press("D")
+    terminal.until("decoded: examined", "Tensors 33", "deepspeed 0.19.8")
+    terminal.press("6")
+    terminal.until("embed.weight")
+    terminal.press("j", "Enter")
+    terminal.until("1 fragment in 1 file", "begins at")
+    terminal.escape("begins at")
+    terminal.press("8")
+    terminal.until("none is foreign", "collections.OrderedDict")
+    assert COLOURS.search(terminal.written)
+    assert not MANY_COLOURS.search(terminal.written)
+    terminal.press("C-r")
+    terminal.until("nothing decoded", "press d to decode as data")
+
+
+def test_a_pickle_that_would_run_something_is_named_and_runs_nothing(terminal: Terminal) -> None:
+    fixture = FIXTURES / "dcp/bad_metadata_canary/checkpoint"
+    terminal.run(str(fixture), NO_COLOR="1", COLORTERM="truecolor")
+    terminal.until("press d to decode as data")
+    terminal.press("d")
+    terminal.until("a capital D decodes")
+    terminal.press("D")
+    terminal.until("decoded: examined")
+    terminal.press("8")
+    terminal.until("foreign", "called")
+    assert not COLOURS.search(terminal.written)
+    assert sorted(path.name for path in fixture.iterdir()) == [".metadata", "__0_0.distcp", "__1_0.distcp"]

@@ -22,9 +22,9 @@ FILE_FROM: Final = 96
 """Cells of a table that has room for the files; where it is narrower, the foot names the file of the cursor."""
 
 REFERENCES: Final = (
-    Column("", 9),
+    Column("known?", 9),
     Column("name", 20, grow=3, tail=0.7),
-    Column("how", 6),
+    Column("used", 6),
     Column("count", 9, right=True),
     Column("streams", 7, right=True),
     Column("first in", 20, grow=1, tail=0.7, from_room=FILE_FROM),

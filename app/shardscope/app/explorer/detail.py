@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -41,7 +42,7 @@ class Detail(ModalScreen[str | None]):
         with Vertical(classes="dialog -wide") as box:
             box.border_title = "Tensor"
             box.border_subtitle = "enter goes to the file, esc comes back"
-            yield Static(tensor_words(self.tensor, self.rows.glyphs), classes="whole")
+            yield Static(Content.assemble(tensor_words(self.tensor, self.rows.glyphs)), classes="whole")
             self.rows.styles.height = min(max(1, self._fragments.row_count), TALLEST) + 1
             yield self.rows
 

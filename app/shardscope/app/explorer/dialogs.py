@@ -138,7 +138,7 @@ class NotDone(Dialog):
     def compose(self) -> ComposeResult:
         """Draw the sentences."""
         with Vertical(classes="dialog -error") as box:
-            box.border_title = self.heading
+            box.border_title = Content(self.heading)
             box.border_subtitle = "esc closes"
             yield Static(Content(self.blocker.message), id="message")
             yield Static(Content(self.blocker.remedy), classes="note")

@@ -150,14 +150,11 @@ class Explore(Examination):
 
     async def draw_decoding(self) -> None:
         """Show that pickles are being decoded, in front of what is known."""
-        words = content(
-            "Decoding",
-            ("  pickles are read as data in a contained worker; nothing is run. esc stops.", Tone.MUTED),
-        )
+        said = "  pickles are read as data in a contained worker; nothing is run. esc stops."
         self.set_focus(None)
         if self.workspace is not None:
             self.workspace.display = False
-        await self.query_one("#main").mount(Static(words, id="loading"))
+        await self.query_one("#main").mount(Static(content("Decoding", (said, Tone.MUTED)), id="loading"))
 
     async def draw_not_decoded(self, blocker: "Blocker | None") -> None:
         """Show what was known before again, and what kept decoding from an end unless the person did."""

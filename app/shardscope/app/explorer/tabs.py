@@ -38,6 +38,7 @@ class Panels(Container):
         self._drawn: dict[str, object] = {}
         """What each panel was filled with."""
         self.active = self.all[0].id
+        self.set_class(found.decoded is not None, "-decoded")
 
     def compose(self) -> ComposeResult:
         """Draw the tabs; the first panel follows when it is switched to."""
