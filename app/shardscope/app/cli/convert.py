@@ -51,6 +51,10 @@ WORD = "convert"
     source is never changed. Besides the weights it has an index where there are several files, configuration and tokenizer
     files that stood beside the source, shardscope-manifest.json, which is equal for equal runs, and shardscope-run.json.
 
+    A run that was killed, or lost its terminal, leaves finished files in a hidden folder beside OUT. The same command with
+    --resume reads them again, holds them against their digests and makes the rest; `shardscope clean` removes them. Ctrl-C and
+    SIGTERM leave nothing behind, and neither does a failure, unless --keep-staging or --resume was given.
+
     --yes confirms; it does not override a denied or unknown admission. Without a terminal and without --yes nothing starts.""",
     exits=(*EXITS[:-2], ExitCode.OUTPUT, *EXITS[-2:]),
 )
@@ -72,6 +76,16 @@ WORD = "convert"
     is_flag=True,
     help="With --replace: where folders cannot be exchanged in one step, take two.",
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with what an earlier run with the same options left beside OUT, after verifying it.",
+)
+@click.option(
+    "--keep-staging",
+    is_flag=True,
+    help="Keep finished files for --resume, however this run ends; by default only the loss of the terminal (SIGHUP) keeps them.",
+)
 @scheduling
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest as one JSON document.")
 @click.pass_obj
@@ -85,6 +99,8 @@ def convert(
     replace: bool,
     discard_old: bool,
     allow_gap: bool,
+    resume: bool,
+    keep_staging: bool,
     decode: bool,
     config: str | None,
     limits: tuple[tuple[str, int], ...],
@@ -98,6 +114,7 @@ def convert(
     Nothing of it is executed, and no framework is needed. Buffers stay within --memory whatever the size of a tensor.
     """
     from shardscope.engine import materialize, prepare, read_plan
+    from shardscope.engine.model.blocker import Severity
     from shardscope.engine.model.course import Course
 
     if (allow_gap or discard_old) and not replace:
@@ -136,9 +153,14 @@ def convert(
                 progress=report,
                 course=session.course,
                 executor=executor,
+                resume=resume,
+                keep=lambda _: keep_staging or session.interrupt.hung_up,
             )
     for note in session.course.notes:
-        session.out.narrate(f"{note.message} {note.remedy} [{note.code}]")
+        if note.severity is Severity.INFO:
+            session.narrate(note.message)
+        else:
+            session.out.narrate(f"{note.message} {note.remedy} [{note.code}]")
     if as_json:
         from shardscope.engine.model.descriptor import to_json
 
@@ -171,6 +193,9 @@ class _Confirmation:
     def __call__(self, plan: "Plan") -> bool:
         if not self._machine and not self._session.quiet:
             self._session.narrate(_plan(self._session, plan).rstrip("\n"))
+        course = self._session.course
+        if course is not None and course.earlier is not None:
+            self._session.narrate(f"\n{course.earlier.message} {course.earlier.remedy}")
         if self._yes:
             return True
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):

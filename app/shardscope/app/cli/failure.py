@@ -1,8 +1,9 @@
 """What went wrong, as one blocker and one exit code, in words or as the document `shardscope.error/1`."""
 
+import shlex
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -17,6 +18,7 @@ from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.schemas import ERROR
 from shardscope.engine.model.text import display_name
 
+LONGEST_COMMAND = 4096
 LONGEST = 400
 """Characters of a usage message: it can quote an argument, which can be anything."""
 
@@ -56,7 +58,7 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
             failure.subject,
             failure.params,
             stage=_stage(failure, session),
-            notes=tuple(note.message for note in _notes(session)),
+            notes=(*(note.message for note in _notes(session)), *_goes_on(session)),
         )
         try:
             out.write(to_json(ErrorDocument(ERROR, body, int(code))).encode())
@@ -77,7 +79,19 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
         out.narrate(note.message)
         if note.severity is not Severity.INFO:
             out.narrate(f"{note.remedy} [{note.code}]")
+    for line in _goes_on(session):
+        out.narrate(line)
     return code
+
+
+def _goes_on(session: Session) -> Iterator[str]:
+    """Yield how to go on, where something was kept: the very command, to be pasted where this one was started."""
+    if any(note.code == "stage.kept" for note in _notes(session)):
+        words = session.arguments
+        end = words.index("--") if "--" in words else len(words)
+        more = [] if "--resume" in words[:end] else ["--resume"]
+        command = shlex.join(["shardscope", *words[:end], *more, *words[end:]])
+        yield f"To go on: {display_name(command, LONGEST_COMMAND)}"
 
 
 def _begun(session: Session) -> str | None:

@@ -17,10 +17,13 @@ class Interrupt:
         self.event = threading.Event()
         self.name = "Ctrl-C"
         """What stopped the work, in words."""
+        self.hung_up = False
+        """The terminal went away, whatever else its end sends, and nobody pressed Ctrl-C since."""
         self._cooperative = False
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        again = self.event.is_set()
+        again = self.event.is_set() and number != signal.SIGHUP  # shells repeat it, and nobody is impatient
+self.hung_up = number != signal.SIGINT and (self.hung_up or number == signal.SIGHUP)
         self.name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         self.event.set()
         if again or not self._cooperative:

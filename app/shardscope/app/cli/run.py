@@ -14,6 +14,7 @@ COMPLETE = "_SHARDSCOPE_COMPLETE"
 def run(arguments: list[str]) -> ExitCode:
     """Run the command that `arguments` name and return its exit code. Nothing is raised."""
     session = Session()
+    session.arguments = list(arguments)
     with session.interrupt.installed():
         try:
             return _dispatch(arguments, session)

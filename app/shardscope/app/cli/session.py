@@ -22,6 +22,8 @@ class Session:
         """Say nothing on standard error but errors."""
         self.verbose = 0
         """How often `-v` was given."""
+        self.arguments: list[str] = []
+        """Of the command line, as they were given."""
         self.course: Course | None = None
         """Of the conversion that runs: where it is, and what became of its staging folder."""
 
