@@ -7,29 +7,30 @@ and appear by one rename.
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
+from shardscope.engine.carrying import Beside, beside, carried_files
 from shardscope.engine.convert.admission import admit
 from shardscope.engine.convert.contents import OPEN_FILES
 from shardscope.engine.convert.fitting import fitted
 from shardscope.engine.convert.planning import plan as make_plan
+from shardscope.engine.convert.ranks import Aimed
 from shardscope.engine.convert.resuming import Held
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.convert.space import memory, space_beside, with_room
 from shardscope.engine.decoding import Decoding, bytes_of
-from shardscope.engine.formats.roles import role_of
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import RenamesDocument
 from shardscope.engine.model.plan import (
-    CarriedFile,
     LeftOut,
     Plan,
     PlanOptions,
@@ -37,20 +38,19 @@ from shardscope.engine.model.plan import (
     RenameRule,
 )
 from shardscope.engine.model.progress import OnProgress
-from shardscope.engine.model.source import Entry, Inventory
+from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.state import Presence
 from shardscope.engine.model.text import counted
-from shardscope.engine.naming import CONFIG_FOLDERS, load_notes, named, true_rows
+from shardscope.engine.naming import load_notes, named, true_rows
 from shardscope.engine.version import __version__
 
 TOOL: Final = f"shardscope {__version__}"
-CARRIED_ROLES: Final = frozenset({"config", "tokenizer"})
-"""Files that come along: read by loaders as data. Code never does."""
-CARRIED_DOCUMENTS: Final = frozenset({"LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "USE_POLICY.md"})
 OPEN_BESIDE: Final = 64
 """Descriptors that a conversion has open beside those of its workers: outputs that are not yet durable, staging, the library."""
-CARRIED_BYTES: Final = 256 << 20
-"""Of one carried file: a vocabulary is large, weights are larger."""
+
+
+AimAt = Callable[[Inspection, Catalogue, Sequence[Chosen]], Aimed]
+"""From a source and the tensors that are written to the files of a target topology."""
 
 
 class Prepared(Struct, frozen=True):
@@ -59,6 +59,8 @@ class Prepared(Struct, frozen=True):
     inspection: Inspection
     catalogue: Catalogue
     plan: Plan
+    beside: Beside | None = None
+    """The folder that a person named for configuration."""
 
 
 def prepare(
@@ -72,12 +74,14 @@ def prepare(
     hf_cache: bool = False,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
+    aim: AimAt | None = None,
 ) -> Prepared:
     """Return the plan for the checkpoint at `path`. Nothing is written.
 
     `decoding` allows pickles to be read as data, for this call. `plan` is one that was made before: it is held against the source
     and carried out as it stands. `config` names a folder with configuration and tokenizer to carry
-    along instead of those beside the source.
+    along instead of those beside the source. `aim` gives the target topology whose ranks' shards are written instead of whole
+    tensors.
 
     Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.opaque`; `Cancelled`.
     """
@@ -95,12 +99,16 @@ def prepare(
     opaque = found.descriptor.trust.opaque_files
     if not catalogue.tensors and opaque and decoding is None:
         raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
+    folder = None if config is None else beside(config, limits)
     source = source_of(found, decoded=decoding is not None)
     names = named(catalogue, found, options)
     catalogue = names.catalogue
     if plan is not None:
         return Prepared(
-            found, catalogue, fitted(plan, source, catalogue, lambda chosen: _buffers(chosen, plan.options))
+            found,
+            catalogue,
+            fitted(plan, source, catalogue, lambda chosen: _buffers(chosen, plan.options)),
+            folder,
         )
     try:
         made = make_plan(
@@ -108,17 +116,18 @@ def prepare(
             source=source,
             catalogue=catalogue,
             options=options,
-            carried=carried_files(found.inventory) if options.carry and config is None else (),
+            carried=carried_files((folder or found).inventory) if options.carry else (),
             absent=(*names.left_out, *absent_state(found)),
             decisions=names.decisions,
             blockers=load_notes(found.descriptor.blockers, found, catalogue, options),
             size_of=bytes_of,
             buffers=lambda chosen: _buffers(chosen, options),
             rows=true_rows(path, found, catalogue, options, hf_cache=hf_cache),
+            aim=None if aim is None else partial(aim, found, catalogue),
         )
     except Fault as fault:
         raise explained(fault, found.descriptor.blockers) from None
-    return Prepared(found, catalogue, made)
+    return Prepared(found, catalogue, made, folder)
 
 
 def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
@@ -176,23 +185,6 @@ def identity_of(inventory: Inventory) -> str:
         fields = (same.size, same.inode, same.mtime_ns, same.ctime_ns)
         digest.update(entry.path + b"\0" + " ".join(map(str, fields)).encode() + b"\n")
     return digest.hexdigest()
-
-
-def carried_files(inventory: Inventory) -> tuple[CarriedFile, ...]:
-    """Return configuration, tokenizer and licences that stand beside the weights; the first of a name counts."""
-    found: dict[str, CarriedFile] = {}
-    for folder in CONFIG_FOLDERS:
-        for entry in inventory.by_folder.get(folder, ()):
-            if carries(entry) and entry.name not in found:
-                found[entry.name] = CarriedFile(entry.name, entry.text, entry.size)
-    return tuple(found.values())
-
-
-def carries(entry: Entry) -> bool:
-    """Tell whether a file comes along: a plain name, a role of configuration or a licence, and no more bytes than such files have."""
-    if entry.size > CARRIED_BYTES or not entry.name.isascii() or not entry.name.isprintable():
-        return False
-    return role_of(entry.name) in CARRIED_ROLES or entry.name in CARRIED_DOCUMENTS
 
 
 def absent_state(found: Inspection) -> tuple[LeftOut, ...]:

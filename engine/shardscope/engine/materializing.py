@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from shardscope.engine.carrying import opening
 from shardscope.engine.convert.admission import admitted
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
@@ -18,6 +19,7 @@ from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.dispatch import Elsewhere, Executors
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.ranks import documents_beside
 from shardscope.engine.convert.readback import check_digests
 from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
@@ -181,6 +183,7 @@ class _Work:
         self._hf_cache = hf_cache
         self.validation: list[Validation] = []
         self._inventory = prepared.inspection.inventory
+        self._beside = prepared.beside
         self._recorded = [
             item for item in prepared.inspection.descriptor.source.entries if item.kind == Kind.FILE
         ]
@@ -194,7 +197,8 @@ class _Work:
 
     @property
     def _planned(self) -> Sequence[PlannedTensor]:
-        return [tensor for file in self.plan.files for tensor in file.tensors]
+        """One entry for each tensor: ranks have shards of the same ones."""
+        return list({item.name: item for file in self.plan.files for item in file.tensors}.values())
 
     def _of(self, planned: PlannedTensor) -> LogicalTensor:
         return self._tensors[planned.source]
@@ -260,11 +264,13 @@ class _Work:
         tasks = file_tasks(self.plan, self._tensors, self.task_source())
         made = self._make(tasks)
         outputs = [self._output(file, made[file.name]) for file in self.plan.files]
-        if len(self.plan.files) > 1:
-            text = msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n"
-            record = self._staging.write_small(INDEX, text)
-            outputs.append(OutputFile(INDEX, record.size, record.sha256))
-        outputs += [self._carry(item.name, item.source, item.bytes) for item in self.plan.carried]
+        for name, text in self._documents():
+            record = self._staging.write_small(name, text)
+            outputs.append(OutputFile(name, record.size, record.sha256))
+        with opening(self._beside, self._open) as carried:
+            outputs += [
+                self._carry(carried, item.name, item.source, item.bytes) for item in self.plan.carried
+            ]
         recorded = sum(len(task.checks) for task in tasks)
         if not self.plan.options.check_crc:
             self.validation.append(Validation("checksums", "not asked", "--no-crc"))
@@ -275,6 +281,13 @@ class _Work:
         else:
             self.validation.append(Validation("checksums", "not recorded", "the source records none"))
         return outputs
+
+    def _documents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what stands beside the tensors: an index of several files, or what a target has."""
+        if self.plan.target is not None:
+            yield from documents_beside(self.plan, self._tensors).items()
+        elif len(self.plan.files) > 1:
+            yield INDEX, msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n"
 
     def task_source(self) -> TaskSource:
         """Return the source as another process finds it."""
@@ -312,9 +325,9 @@ class _Work:
         )
         return OutputFile(file.name, copied.bytes, copied.sha256, tensors)
 
-    def _carry(self, name: str, source: str, size: int) -> OutputFile:
+    def _carry(self, opener: Opener, name: str, source: str, size: int) -> OutputFile:
         digest = hashlib.sha256()
-        with self._open(source) as reader, self._staging.create(name, size) as output:
+        with opener(source) as reader, self._staging.create(name, size) as output:
             for at in range(0, size, CARRY_TILE):
                 data = reader.pread(at, min(CARRY_TILE, size - at))
                 digest.update(data)

@@ -8,11 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_bytes
+from shardscope.engine.carrying import FOLDERS
 from shardscope.engine.convert.selection import Rows
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.fitting import fitting_tables, in_words
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.geometry.mapping.apply import Mapped, apply
+from shardscope.engine.geometry.mapping.fusing import fused
 from shardscope.engine.geometry.mapping.joining import joined
 from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
 from shardscope.engine.inspection import Inspection
@@ -22,13 +24,12 @@ from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.mapping import Layout, MappingDocument, ModelFacts, Naming
 from shardscope.engine.model.plan import Decision, LeftOut, PlanOptions
+from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.source.source import Source
 
-CONFIG_FOLDERS: Final = (b"", b"huggingface", b"hf_weights", b"context")
-"""Where configuration stands, relative to the checkpoint."""
-
-
+_OUTPUT: Final = "lm_head.weight"
+"""Without it a model's output layer has the embedding's weights."""
 ANSWERED: Final = frozenset(
     {"consolidated.names", "megatron.names_kept", "vllm.geometry", "vllm.same_on_ranks"}
 )
@@ -52,6 +53,14 @@ def named(catalogue: Catalogue, found: Inspection, options: PlanOptions) -> Name
     What ranks hold of a tensor is put together first, where the checkpoint does not say how and the table does. Raises `Fault`:
     `mapping.*`, `convert.mapping_unknown`, `convert.mapping_component`.
     """
+    made = _mapped(catalogue, found, options)
+    if options.fuse is None:
+        return made
+    put = _fused(made.catalogue, found, options, options.fuse)
+    return replace(put, decisions=(*made.decisions, *put.decisions), left_out=made.left_out)
+
+
+def _mapped(catalogue: Catalogue, found: Inspection, options: PlanOptions) -> Named:
     if options.mapping is None:
         return Named(catalogue)
     if options.component != "model":
@@ -73,6 +82,35 @@ def named(catalogue: Catalogue, found: Inspection, options: PlanOptions) -> Name
         (*_joining(naming, facts, parts), _decision(document, document.table, mapped)),
         _worked_out(naming, mapped),
     )
+
+
+def _fused(catalogue: Catalogue, found: Inspection, options: PlanOptions, name: str) -> Named:
+    """Return a catalogue under the producer's names of a naming: the naming taken the other way."""
+    if options.component != "model":
+        raise Fault("convert.mapping_component", component=options.component)
+    document = _document(name)
+    if not isinstance(document.table, Naming):
+        raise Fault("convert.mapping_unknown", name=document.name, known=", ".join(namings()))
+    naming = NamingTable(document, LayoutTable(_layout(document.table)))
+    facts = found.model or ModelFacts()
+    parts = [
+        tensor for tensor in catalogue.of("model") if not _is_runtime(tensor) and tensor.alias_of is None
+    ]
+    if facts.tied is None:
+        facts = replace(facts, tied=all(_last_parts(tensor.name) != _OUTPUT for tensor in parts))
+    naming.check(facts)
+    made = fused(naming, facts, parts)
+    joined_ = [(name, of) for name, of in made.sources.items() if len(of) > 1]
+    decision = Decision(
+        kind="fuse",
+        choice=f"{counted(len(joined_), 'tensor')} put end to end, under the names of {naming.layout.name}",
+        evidence=f"the table {document.name}, taken the other way",
+        option="--fuse",
+        tensors=len(joined_),
+        examples=tuple(display_name(f"{' + '.join(of)} -> {name}", 200) for name, of in joined_[:3]),
+    )
+    others = tuple(tensor for tensor in catalogue.tensors if tensor.component != "model")
+    return Named(Catalogue((*made.tensors, *others)), (decision,))
 
 
 def _joining(naming: NamingTable, facts: ModelFacts, parts: Sequence[LogicalTensor]) -> tuple[Decision, ...]:
@@ -214,6 +252,19 @@ def _last_parts(name: str) -> str:
     return next((end for end in ends if end in model_config.EMBEDDINGS), name)
 
 
+def facts_beside(
+    path: str | os.PathLike[str], inventory: Inventory, limits: Limits, *, hf_cache: bool
+) -> ModelFacts:
+    """Return what a config.json in a folder, or where configuration stands beside weights, declares of the model."""
+    with Source(path, limits=limits, hf_cache=hf_cache) as source:
+        probe = Probe(source, inventory, limits)
+        for folder in FOLDERS:
+            facts = model_config.model_facts(probe, probe.folder(folder))
+            if facts is not None and facts != ModelFacts():
+                return facts
+    return ModelFacts()
+
+
 def _declared(
     path: str | os.PathLike[str], found: Inspection, *, hf_cache: bool
 ) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -221,7 +272,7 @@ def _declared(
     limits = found.descriptor.limits
     with Source(path, limits=limits, hf_cache=hf_cache) as source:
         probe = Probe(source, found.inventory, limits)
-        for folder in CONFIG_FOLDERS:
+        for folder in FOLDERS:
             shapes = model_config.embedding_shapes(probe, probe.folder(folder))
             if shapes:
                 return shapes

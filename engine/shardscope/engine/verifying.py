@@ -8,6 +8,8 @@ from typing import Final
 from shardscope.engine.convert import probing
 from shardscope.engine.convert.comparing import compare
 from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.ranks import Ranks
+from shardscope.engine.convert.tasks import layout_of
 from shardscope.engine.geometry.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
@@ -80,6 +82,7 @@ class _Staged:
         self._progress = progress
         self._total = sum(len(file.tensors) for file in plan.files)
         self._done = 0
+        self._ranks = None if plan.target is None else Ranks(plan.target)
 
     def structure(self, file: PlannedFile) -> None:
         """Let the safetensors library open a staged file, and compare what it sees with the plan."""
@@ -112,10 +115,9 @@ class _Staged:
                 self._say(item)
                 width = DTYPES[item.dtype].bits // 8
                 tensor, lowered = self._tensors[item.source], self._lowered[item.source]
-                for probe in probing.probes(tensor, lowered, item.dtype, contents):
-                    if (probe.element + 1) * width > item.bytes:
-                        continue  # of the padding that was left out
-                    found = output.pread(begins[item.name] + probe.element * width, width)
+                layout = layout_of(item, file, tensor.shape, self._ranks)
+                for probe in probing.probes(tensor, lowered, item.dtype, contents, layout=layout):
+                    found = output.pread(begins[item.name] + probe.at * width, width)
                     if not probing.same(found, probe.data, item.dtype):
                         raise Fault("verify.value", file=file.name, tensor=item.name, element=probe.element)
                     count += 1
@@ -127,11 +129,12 @@ class _Staged:
             begins = _begins(output)
         for item in file.tensors:
             check(self._cancel)
+            tensor = self._tensors[item.source]
             at = compare(
-                self._tensors[item.source],
+                tensor,
                 made_tensor(item, _STAGED + file.name, begins[item.name]),
                 dtype=item.dtype,
-                rows=True,
+                layout=layout_of(item, file, tensor.shape, self._ranks),
                 opener=self._either,
                 budget_bytes=self._plan.options.memory_bytes,
                 cancel=self._cancel,

@@ -17,6 +17,7 @@ from shardscope.engine.geometry.move import first_difference
 from shardscope.engine.geometry.stream import compare_replicas
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
+from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import OnProgress, check
 from shardscope.engine.model.tensors import DTYPES
 
@@ -29,17 +30,23 @@ def compare(
     budget_bytes: int,
     dtype: str | None = None,
     rows: bool = False,
+    layout: Lowered | None = None,
     cancel: threading.Event | None = None,
 ) -> int | None:
     """Return the first element, counted row by row, in which two tensors of one shape differ; null where none does.
 
-    They are of one type, or both are compared as `dtype`. With `rows` the other one has only the first rows. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
+    They are of one type, or both are compared as `dtype`. With `rows` the other one has only the first rows; with a `layout` of one
+    rank it is that rank's shard of the first one. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
     `Fault`: `convert.not_comparable`, and those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
     """
-    if (one.shape != other.shape and not rows) or (dtype is None and one.dtype != other.dtype):
+    if (one.shape != other.shape and not rows and layout is None) or (
+        dtype is None and one.dtype != other.dtype
+    ):
         raise Fault("convert.not_comparable", tensor=one.name, other=other.name)
     dtype = dtype or one.dtype
-    items = [Written(one, dtype, 0, first_rows(one.shape, other.shape)), Written(other, dtype, 0)]
+    if layout is None:
+        layout = first_rows(one.shape, other.shape)
+    items = [Written(one, dtype, 0, layout), Written(other, dtype, 0)]
     plan = memory(items, budget_bytes // 2, 1, digest=False, checks=False)
     first, second = (prepared(cuts(item.tensor, item.layout), item.dtype) for item in items)
     with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:

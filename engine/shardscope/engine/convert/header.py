@@ -6,7 +6,7 @@ at a multiple of its element's size.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final, Protocol, TypeVar
 
@@ -67,12 +67,13 @@ def size_of(tensor: Described) -> int:
     return bits // 8
 
 
-def build(tensors: Sequence[Described]) -> Header:
-    """Return the header of a file of these tensors. Equal tensors in an equal order give equal bytes.
+def build(tensors: Sequence[Described], metadata: Mapping[str, str] | None = None) -> Header:
+    """Return the header of a file of these tensors. Equal tensors in an equal order give equal bytes. `metadata` is said beside
+    the format.
 
     Raises `Fault`: `convert.header_size`, `convert.header_name`, `convert.dtype`, `map.sub_byte`.
     """
-    entries: dict[str, object] = {METADATA: {"format": "pt"}}
+    entries: dict[str, object] = {METADATA: {"format": "pt", **(metadata or {})}}
     starts: dict[str, int] = {}
     end = 0
     for tensor in ordered(tensors):

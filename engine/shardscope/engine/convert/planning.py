@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from shardscope.engine.convert import header
+from shardscope.engine.convert.ranks import Aimed
 from shardscope.engine.convert.selection import NOTHING, Chosen, Rows, Selection, matcher, select
 from shardscope.engine.convert.sharding import planned_bytes, shard
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Finding, Severity, blocker
@@ -36,6 +37,9 @@ TENSOR_BYTES: Final = 1 << 10
 """Of index and manifest, for each tensor."""
 
 
+Aim = Callable[[Sequence[Chosen]], Aimed]
+
+
 def plan(
     *,
     tool: str,
@@ -49,11 +53,13 @@ def plan(
     size_of: Callable[[LogicalTensor], int | None],
     buffers: Callable[[Sequence[Chosen]], int],
     rows: Mapping[str, Rows] = NOTHING,
+    aim: Aim | None = None,
 ) -> Plan:
     """Return the plan. What stands in the way is among its blockers.
 
     `absent` is state that is not in the catalogue at all, `decisions` are those that were made before; `blockers` are those of the inspection. `buffers` gives the bytes of the
-    copies' own tiles; `rows` is as of `select`. Raises `Fault`: those of `select`.
+    copies' own tiles; `rows` is as of `select`. `aim` gives the files of a target topology instead of those of whole tensors.
+    Raises `Fault`: those of `select` and of `aim`.
     """
     selection = select(catalogue, options, size_of, rows)
     found = [item for item in blockers if stops(item, catalogue, selection, options)]
@@ -66,7 +72,9 @@ def plan(
         options_said = "--component, --include and --exclude"
         nothing = Finding("convert.nothing", {"count": len(catalogue.tensors), "options": options_said})
         found.append(blocker(nothing))
-    files = files_of(sound, options)
+    target = None if aim is None or not sound else aim(sound)
+    files = files_of(sound, options) if target is None else target.files
+    more = 0 if target is None else target.document_bytes
     return Plan(
         schema=PLAN,
         tool=tool,
@@ -75,11 +83,12 @@ def plan(
         files=files,
         aliases=selection.aliases,
         carried=tuple(carried),
-        decisions=(*decisions, *selection.decisions),
+        decisions=(*decisions, *selection.decisions, *(() if target is None else target.decisions)),
         left_out=(*selection.left_out, *absent),
-        estimates=estimates(source, catalogue, sound, files, carried, buffers),
+        estimates=estimates(source, catalogue, sound, files, carried, buffers, more),
         blockers=tuple(found),
         notes=tuple(item for item in blockers if noted(item)),
+        target=None if target is None else target.target,
     )
 
 
@@ -120,9 +129,10 @@ def estimates(
     files: Sequence[PlannedFile],
     carried: Sequence[CarriedFile],
     buffers: Callable[[Sequence[Chosen]], int],
+    more: int = 0,
 ) -> PlanEstimates:
-    """Return the figures of a plan."""
-    output = output_bytes(files, carried)
+    """Return the figures of a plan; `more` are bytes of documents that not every output has."""
+    output = output_bytes(files, carried) + more
     logical = sum(map(planned_bytes, chosen))
     tiles = buffers(chosen)
     return PlanEstimates(

@@ -26,27 +26,44 @@ class Probe(Struct, frozen=True):
 
     element: int
     """Its address in the full tensor, row by row."""
+    at: int
+    """Its address in what is written of the tensor."""
     data: bytes
     """As it has to stand in the output, little-endian."""
 
 
 def probes(
-    tensor: LogicalTensor, lowered: Lowered, dtype: str, contents: Contents, count: int = PROBES
+    tensor: LogicalTensor,
+    lowered: Lowered,
+    dtype: str,
+    contents: Contents,
+    count: int = PROBES,
+    *,
+    layout: Lowered | None = None,
 ) -> Iterator[Probe]:
     """Yield elements of a tensor as an output of `dtype` has to hold them. Elements of less than a byte are not looked at.
 
-    Raises `Fault`: those of reading.
+    With a `layout` of one rank the output is that rank's shard, and elements are chosen by it. Raises `Fault`: those of reading.
     """
     fragments = {fragment.label: fragment for fragment in tensor.fragments}
     if DTYPES[tensor.dtype].bits % 8 or DTYPES[dtype].bits % 8:
         return
-    for element in chosen(lowered, count):
+    for element, at in _wanted(layout or lowered, count, own=layout is not None):
         found = _place(lowered, element)
         if found is None:
             continue
         shard, address, scale = found
         stored, data = _element(tensor, fragments[shard.rank], shard, address, contents)
-        yield Probe(element, turned(data, stored, dtype, scale))
+        yield Probe(element, at, turned(data, stored, dtype, scale))
+
+
+def _wanted(lowered: Lowered, count: int, *, own: bool) -> Iterator[tuple[int, int]]:
+    """Yield addresses in the full tensor, and in the output: in the shard of a layout of its own."""
+    for element in chosen(lowered, count):
+        if not own:
+            yield element, element
+        elif (found := _place(lowered, element)) is not None:
+            yield element, found[1]
 
 
 def chosen(lowered: Lowered, count: int) -> list[int]:

@@ -46,6 +46,8 @@ class Cuts(Struct, frozen=True):
     routes: tuple[Route, ...]
     """By rising start. `source_rank` is a position in `origins`; targets are bytes of the written tensor, if it had the type of the
     origin."""
+    padded: bool = False
+    """It has elements that no copy makes: they are zero."""
 
 
 def cuts(tensor: LogicalTensor, layout: Lowered | None = None) -> Cuts:
@@ -168,7 +170,7 @@ class _Found:
         if self._moved != self._elements - self._padding:
             raise Fault("map.incomplete", found=self._moved, expected=self._elements - self._padding)
         self._routes.sort(key=lambda route: (route.start, route.end))
-        return Cuts(tuple(self._origins), tuple(self._routes))
+        return Cuts(tuple(self._origins), tuple(self._routes), self._padding > 0)
 
     def _origin(self, fragment: Fragment, base: int, dtype: str) -> int:
         return self._origins.setdefault(Origin(fragment.record, base, dtype), len(self._origins))

@@ -15,13 +15,14 @@ from msgspec import Struct
 from shardscope.engine.convert.casting import NUMPY
 from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.header import build
+from shardscope.engine.convert.ranks import Ranks, metadata
 from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.work import Written, records
 from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Shape
 from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.plan import Plan
+from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
 from shardscope.engine.model.source import Entry
 from shardscope.engine.version import __version__
 
@@ -151,13 +152,14 @@ def file_tasks(plan: Plan, tensors: Mapping[str, LogicalTensor], source: TaskSou
     """
     checked: set[Record] = set()
     entries = entries_by_name(source.entries)
+    ranks = None if plan.target is None else Ranks(plan.target)
     tasks = []
     for file in plan.files:
-        built = build(file.tensors)
+        built = build(file.tensors, None if ranks is None else metadata(file, ranks))
         items = []
         for item, offset in zip(file.tensors, built.offsets, strict=True):
             tensor = tensors[item.source]
-            items.append(Written(tensor, item.dtype, offset, first_rows(tensor.shape, item.shape)))
+            items.append(Written(tensor, item.dtype, offset, layout_of(item, file, tensor.shape, ranks)))
         checks: list[Record] = []
         if plan.options.check_crc:
             checks = [record for record in records(items) if record.crc is not None and record not in checked]
@@ -177,6 +179,13 @@ def file_tasks(plan: Plan, tensors: Mapping[str, LogicalTensor], source: TaskSou
             )
         )
     return tasks
+
+
+def layout_of(item: PlannedTensor, file: PlannedFile, whole: Shape, ranks: Ranks | None) -> Lowered | None:
+    """Return the layout in which a tensor of the shape `whole` is written; null where it is written as it is. Raises `Fault`."""
+    if ranks is None or file.rank is None:
+        return first_rows(whole, item.shape)
+    return ranks.layout(item.name, file.rank, whole)
 
 
 def file_task(

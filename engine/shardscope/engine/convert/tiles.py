@@ -61,6 +61,8 @@ class Prepared(NamedTuple):
     groups: tuple[Group, ...]
     dtype: str
     """As it is written."""
+    padded: bool = False
+    """It has elements that no copy makes: they are zero."""
 
     @property
     def changed(self) -> bool:
@@ -97,7 +99,7 @@ def prepared(cuts: Cuts, dtype: str) -> Prepared:
         )
         for change, routes in found.items()
     )
-    return Prepared(cuts.origins, groups, dtype)
+    return Prepared(cuts.origins, groups, dtype, cuts.padded)
 
 
 class _Area(NamedTuple):
@@ -137,6 +139,8 @@ class Maker:
         """
         self._origins = tensor.origins
         self._overflowed = 0
+        if tensor.padded:
+            data[:] = 0
         wanted = DTYPES[tensor.dtype].bits
         for group in tensor.groups:
             stored = DTYPES[group.change.stored].bits

@@ -132,6 +132,7 @@ class TorchDcpSafetensors:
                 StatePart(found, Basis.OBSERVED, says if len(tensors) else "not examined"),
             ),
             code_references=config.code_references,
+            model=model_config.model_facts(probe, folder),
             weight_bytes=_weight_bytes(tensors, declared) if clean else None,
             weight_reason=None if clean else "the fragments do not make up whole tensors, see the blockers",
         )

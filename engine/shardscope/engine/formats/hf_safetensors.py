@@ -68,6 +68,7 @@ class HfSafetensors:
             state=scope_of(folder.files.values(), weights_part(readings)),
             code_references=config.code_references,
             weight_bytes=weight_bytes(readings),
+            model=model_config.model_facts(probe, folder),
         )
 
 

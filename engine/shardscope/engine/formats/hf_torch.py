@@ -84,6 +84,7 @@ class HfTorch:
             state=scope_of(folder.files.values(), state),
             opaque=opaque,
             code_references=config.code_references,
+            model=model_config.model_facts(probe, folder),
         )
 
 

@@ -44,11 +44,47 @@ class MapExplanationDocument(Struct, frozen=True, forbid_unknown_fields=True):
     tensors: tuple[Explanation, ...]
 
 
+class StoredShard(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a checkpoint has a shard of a tensor."""
+
+    label: int
+    """Of the shard: the source rank of segments."""
+    file: str
+    """Neutralised."""
+    begin: int
+    """Its first byte: in the file, where the record is not compressed."""
+
+
+class Run(Struct, frozen=True, forbid_unknown_fields=True):
+    """Segments of one tensor that follow each other."""
+
+    tensor: str
+    first: int
+    """Among the segments of the tensor's plan."""
+    count: int
+    """Zero where the plan has indexed segments for the pair."""
+
+
+class PairOrder(Struct, frozen=True, forbid_unknown_fields=True):
+    """All that one source rank gives one target rank, in the order in which both go through it."""
+
+    source_rank: int
+    target_rank: int
+    bytes: int
+    runs: tuple[Run, ...]
+
+
 class TransferDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """Copies from the shards of one layout to those of another, for each tensor."""
 
     schema: str
     tensors: dict[str, TransferPlan]
+    dtypes: dict[str, str] = {}
+    """As the source stores them; of tensors of a checkpoint."""
+    stored: dict[str, tuple[StoredShard, ...]] = {}
+    """Where the source shards of each tensor are; of tensors of a checkpoint."""
+    pairs: tuple[PairOrder, ...] = ()
+    """Of tensors of a checkpoint: one entry for each pair of ranks that exchange anything."""
 
 
 class TensorDifference(Struct, frozen=True, forbid_unknown_fields=True):

@@ -97,6 +97,8 @@ class Kind(_Part, frozen=True):
     each: bool = False
     """Each section is cut on its own: a rank holds its share of each, one after the other."""
     group: Literal["dense", "expert"] = "dense"
+    stage: Literal["first", "last"] | None = None
+    """Of a pipeline, for a kind without a layer: where it is when a model is cut anew."""
     view: View | None = None
     when: dict[Quality, bool | str] = {}
     """Facts that must hold. Of several kinds with one name the first that holds is meant."""

@@ -11,12 +11,15 @@ from msgspec import Meta, Struct
 
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import Listed
+from shardscope.engine.model.lowered import LoweredDocument
 from shardscope.engine.model.resources import Estimate
+from shardscope.engine.model.shardmap import ShardMapDocument
 
 Cast = Literal["keep", "BF16", "F16", "F32"]
 Ties = Literal["once", "both"]
 Verification = Literal["full", "sample", "headers"]
 DigestKind = Literal["sha256", "none"]
+RankLayout = Literal["ranks", "dcp-safetensors", "vllm"]
 
 
 class RenameRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,6 +46,8 @@ class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True):
     vocab_size: int | None = None
     mapping: str | None = None
     """Of the tables that ship, or the path of one; null keeps the producer's names."""
+    fuse: str | None = None
+    """A naming whose other direction is taken: a model's own tensors become those that the naming is made of."""
     carry: bool = True
     """Configuration and tokenizer files come along."""
     memory_bytes: Annotated[int, Meta(ge=1)] = 256 << 20
@@ -87,6 +92,17 @@ class PlannedFile(Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
     """With its header."""
     tensors: tuple[PlannedTensor, ...]
+    rank: int | None = None
+    """Whose shards it holds; null for a file of whole tensors."""
+
+
+class Target(Struct, frozen=True, forbid_unknown_fields=True):
+    """A topology that is written: one of two documents says how its ranks cut every tensor, by the names of the output."""
+
+    layout: RankLayout
+    maps: ShardMapDocument | None = None
+    lowered: LoweredDocument | None = None
+    """The maps as affine pieces: for layouts that no node says."""
 
 
 class CarriedFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,3 +202,5 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """What stops nothing, and has to be known before the output is used: what was inferred, what stands in the way of loading."""
     admission: Admission | None = None
     """As it was when the plan was printed; asked again before anything starts."""
+    target: Target | None = None
+    """Whose ranks' shards are written; null for whole tensors."""

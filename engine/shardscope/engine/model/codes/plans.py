@@ -75,6 +75,13 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.USAGE,
     ),
     _refusal(
+        "convert.config_folder",
+        "{file:path} is a file; --config takes a folder.",
+        "Name the folder that holds config.json and the tokenizer.",
+        "Configuration and tokenizer come along as they stand in one folder.",
+        ExitCode.USAGE,
+    ),
+    _refusal(
         "convert.unsound",
         "The tensor {tensor:name} does not pass its checks ({check:word}): {reason:text}",
         "Nothing is written. See what inspection says about its files.",

@@ -1,0 +1,312 @@
+"""From a target as a person gave it, by a document of maps or by numbers, to maps for every tensor of an output.
+
+Optimizer state moves with its parameter: what has a parameter's name within its own, and that parameter's shape, is laid out by
+the same map. That is never an exact resume: what else a run needs is in no map.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.convert.selection import Chosen
+from shardscope.engine.geometry.constructors.flat import FlatBuffer, zero_group
+from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
+from shardscope.engine.geometry.mapping.targets import Cut, Numbers, Targets, is_vocabulary
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Shape
+from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
+from shardscope.engine.model.mapping import ModelFacts
+from shardscope.engine.model.plan import Decision, RankLayout, Target
+from shardscope.engine.model.schemas import LOWERED, SHARD_MAP
+from shardscope.engine.model.shardmap import Replicate, ShardMapDocument, TensorMap
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.text import counted, display_name
+
+_EXAMPLES: Final = 3
+
+
+class Made(Struct, frozen=True):
+    """A target, and how it came to be."""
+
+    target: Target
+    decisions: tuple[Decision, ...]
+
+
+class Owners:
+    """Which parameter a state belongs to, by the names of both."""
+
+    def __init__(self, parameters: Mapping[str, Shape]) -> None:
+        """`parameters` are those of the model, written or not, with their shapes."""
+        self._parameters = parameters
+
+    def of(self, name: str, shape: Shape) -> str | None:
+        """Return the longest name of a parameter that stands within a name, between its dots, and has this shape, or is a state's
+        of one element; null where there is none.
+        """
+        parts = name.split(".")
+        for length in range(len(parts), 0, -1):
+            for start in range(len(parts) - length + 1):
+                found = ".".join(parts[start : start + length])
+                known = self._parameters.get(found)
+                if known is not None and (known == shape or prod(shape) == 1):
+                    return found
+        return None
+
+
+def by_document(
+    chosen: Sequence[Chosen],
+    document: ShardMapDocument | LoweredDocument,
+    layout: RankLayout,
+    owners: Owners,
+    *,
+    partial: bool,
+) -> Made:
+    """Return the target that a document of maps is. `partial`: it may have maps of tensors that are not written.
+
+    Raises `Fault`: `reshard.unmapped`, `reshard.absent`, `reshard.shape`.
+    """
+    names = {item.name for item in chosen}
+    strays = [name for name in document.tensors if name not in names]
+    if strays and not partial:
+        raise Fault("reshard.absent", count=len(strays), tensor=strays[0])
+    known = document.tensors
+    of: dict[str, str] = {}
+    moved = []
+    lacking = []
+    for item in chosen:
+        owner = item.name if item.name in known else _owner(item, owners, known)
+        if owner is None:
+            lacking.append(item.name)
+            continue
+        of[item.name] = owner
+        if owner != item.name:
+            moved.append(item.name)
+        elif known[owner].shape != item.shape:
+            raise Fault(
+                "reshard.shape", tensor=item.name, found=_by(item.shape), expected=_by(known[owner].shape)
+            )
+    if lacking:
+        raise Fault("reshard.unmapped", count=len(lacking), tensor=lacking[0])
+    decisions = [_decision("target", f"{counted(len(of), 'tensor')} by maps", "--target", "--target", chosen)]
+    if moved:
+        decisions.append(_states(moved))
+    if isinstance(document, LoweredDocument):
+        some = {name: document.tensors[owner] for name, owner in of.items()}
+        pieces = {name: _without_dtype(tensor, name, of) for name, tensor in some.items()}
+        return Made(Target(layout, lowered=LoweredDocument(LOWERED, pieces)), tuple(decisions))
+    maps = {name: document.tensors[owner] for name, owner in of.items()}
+    shown = {
+        name: tensor if of[name] == name else TensorMap(tensor.shape, tensor.map, tensor.mesh)
+        for name, tensor in maps.items()
+    }
+    meshes = {
+        name: mesh for name, mesh in document.meshes.items() if any(t.mesh == name for t in shown.values())
+    }
+    return Made(Target(layout, ShardMapDocument(SHARD_MAP, meshes, shown)), tuple(decisions))
+
+
+def _without_dtype(tensor: LoweredTensor, name: str, of: Mapping[str, str]) -> LoweredTensor:
+    return tensor if of[name] == name else LoweredTensor(tensor.shape, tensor.shards, tensor.explicit)
+
+
+def _owner(item: Chosen, owners: Owners, known: Mapping[str, object]) -> str | None:
+    if item.tensor.component == "model" and item.tensor.role != "state":
+        return None
+    owner = owners.of(item.name, item.shape)
+    return owner if owner is not None and owner in known and owners.of(owner, item.shape) == owner else None
+
+
+def by_numbers(
+    chosen: Sequence[Chosen],
+    table: LayoutTable,
+    facts: ModelFacts,
+    numbers: Numbers,
+    layout: RankLayout,
+    owners: Owners,
+) -> Made:
+    """Return the target that a topology in numbers and a table come to.
+
+    Raises `Fault`: `reshard.target`, `reshard.unplaced`, `reshard.state`, `reshard.stage`, `reshard.cut`, `mapping.fact_missing`,
+    `mapping.size`.
+    """
+    return _ByNumbers(chosen, table, facts, numbers, owners).made(layout)
+
+
+class _Placed(Struct, frozen=True):
+    """A tensor of the output under the rule of its own name, or of its parameter's."""
+
+    item: Chosen
+    owner: str
+    placed: Placed
+
+
+class _ByNumbers:
+    """A target, while it is made."""
+
+    def __init__(
+        self,
+        chosen: Sequence[Chosen],
+        table: LayoutTable,
+        facts: ModelFacts,
+        numbers: Numbers,
+        owners: Owners,
+    ) -> None:
+        self._chosen = chosen
+        self._table = table
+        self._facts = facts
+        self._numbers = numbers
+        self._placed = self._all(owners)
+        layers = [one.placed.numbers["layer"] + 1 for one in self._placed if "layer" in one.placed.numbers]
+        self._targets = Targets(table, facts, numbers, max(layers, default=0))
+
+    def made(self, layout: RankLayout) -> Made:
+        """Return the target."""
+        buffered: dict[tuple[object, ...], list[tuple[_Placed, Cut]]] = {}
+        maps: dict[str, TensorMap] = {}
+        for one in self._placed:
+            state, item = one.owner != one.item.name, one.item
+            small = state and prod(item.shape) == 1
+            cut = self._targets.cut(
+                one.owner, () if small else item.shape, _flat(one.placed) if small else one.placed
+            )
+            if small:
+                maps[item.name] = self._targets.everywhere(cut, item.shape)
+            elif self._is_buffered(one, cut):
+                slot = tuple(item.name.split(one.owner, 1))
+                buffered.setdefault((*cut.group, slot, item.dtype), []).append((one, cut))
+            else:
+                maps[item.name] = self._targets.shared(cut, state=False)
+        for some in buffered.values():
+            maps.update(self._in_buffer(some))
+        ordered = {item.name: maps[item.name] for item in self._chosen}
+        target = Target(layout, ShardMapDocument(SHARD_MAP, dict(self._targets.meshes), ordered))
+        return Made(target, tuple(self._decisions(buffered=bool(buffered))))
+
+    def _all(self, owners: Owners) -> list[_Placed]:
+        found: list[_Placed] = []
+        strays = []
+        for item in self._chosen:
+            placed = self._table.place(item.name, self._facts)
+            owner: str | None = item.name
+            if placed is None and (item.tensor.component != "model" or item.tensor.role == "state"):
+                owner = owners.of(item.name, item.shape)
+                placed = None if owner is None else self._table.place(owner, self._facts)
+                if placed is None:
+                    raise Fault("reshard.state", tensor=item.name)
+            if placed is None or owner is None:
+                strays.append(item.name)
+            else:
+                found.append(_Placed(item, owner, placed))
+        if strays:
+            raise Fault("reshard.unplaced", table=self._table.name, count=len(strays), tensor=strays[0])
+        return found
+
+    def _is_buffered(self, one: _Placed, cut: Cut) -> bool:
+        state = one.owner != one.item.name
+        flat = self._numbers.sharding in ("zero1", "zero2")
+        return state and flat and self._targets.ranks_along(cut) > 1
+
+    def _in_buffer(self, some: Sequence[tuple[_Placed, Cut]]) -> dict[str, TensorMap]:
+        """Return the maps of states of one kind that lie end to end in one buffer, as ZeRO-1 and ZeRO-2 keep them."""
+        first = some[0][1]
+        item_bytes = DTYPES[some[0][0].item.dtype].bits // 8
+        buffer: FlatBuffer = zero_group(
+            [cut.shard for _, cut in some], self._targets.ranks_along(first), item_bytes=item_bytes or None
+        )
+        return {
+            one.item.name: buffer.parameter(
+                number, axis=cut.axis, of=TensorMap(cut.shape, cut.node or Replicate(), cut.mesh)
+            )
+            for number, (one, cut) in enumerate(some)
+        }
+
+    def _decisions(self, *, buffered: bool) -> list[Decision]:
+        n = self._numbers
+        said = [
+            f"{name} {value}"
+            for name, value in (("tp", n.tp), ("pp", n.pp), ("dp", n.dp), ("ep", n.ep))
+            if value > 1
+        ]
+        shared = {"none": "", "fsdp": ", slices of dimension 0 among dp"}.get(
+            n.sharding, f", {n.sharding} among dp"
+        )
+        choice = f"{counted(n.ranks, 'rank')}: {', '.join(said) or 'all of it on one'}{shared}"
+        found = [
+            _decision(
+                "target",
+                choice,
+                f"the table {self._table.name}",
+                "--cuts",
+                [one.item for one in self._placed],
+            )
+        ]
+        padded = [one.item for one in self._placed if self._is_padded(one)]
+        if padded:
+            rows = (
+                self._targets.cut(padded[0].name, padded[0].shape, self._table_place(padded[0].name)).shard[0]
+                * n.tp
+            )
+            found.append(
+                _decision(
+                    "vocabulary",
+                    f"{padded[0].shape[0]:,} rows padded with zeros to {rows:,}",
+                    "ranks hold equal shares of it",
+                    "--vocab-multiple",
+                    padded,
+                )
+            )
+        moved = [one.item.name for one in self._placed if one.owner != one.item.name]
+        if moved:
+            found.append(_states(moved))
+        if buffered:
+            found.append(
+                _decision(
+                    "partition",
+                    "states of one kind in one buffer, in the order of the source",
+                    "ZeRO below stage 3 cuts a buffer of all parameters; the groups of the run are not known",
+                    "--zero",
+                    [one.item for one in self._placed if one.owner != one.item.name],
+                )
+            )
+        return found
+
+    def _table_place(self, name: str) -> Placed:
+        placed = self._table.place(name, self._facts)
+        if placed is None:
+            raise AssertionError("it was placed before")
+        return placed
+
+    def _is_padded(self, one: _Placed) -> bool:
+        kind = one.placed.kind
+        if one.owner != one.item.name or not is_vocabulary(kind.view) or kind.cut is None:
+            return False
+        cut = self._targets.cut(one.item.name, one.item.shape, one.placed)
+        return cut.shard[kind.cut] * self._numbers.tp != one.item.shape[kind.cut]
+
+
+def _flat(placed: Placed) -> Placed:
+    """Return the rule for something of a tensor that is not cut: it is on the tensor's ranks."""
+    return replace(placed, kind=replace(placed.kind, cut=None), stacked=())
+
+
+def _states(names: Sequence[str]) -> Decision:
+    return Decision(
+        kind="states",
+        choice="laid out as their parameters; no exact resume of a training run",
+        evidence="a parameter's name stands within theirs, and they have its shape",
+        option="--component",
+        tensors=len(names),
+        examples=tuple(display_name(name, 120) for name in names[:_EXAMPLES]),
+    )
+
+
+def _decision(kind: str, choice: str, evidence: str, option: str, items: Sequence[Chosen]) -> Decision:
+    examples = tuple(display_name(item.name, 120) for item in items[:_EXAMPLES])
+    return Decision(kind, choice, evidence, option, len(items), examples)
+
+
+def _by(shape: Shape) -> str:
+    return " x ".join(f"{extent:,}" for extent in shape) or "one element"
