@@ -23,7 +23,7 @@ class Interrupt:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         again = self.event.is_set() and number != signal.SIGHUP  # shells repeat it, and nobody is impatient
-self.hung_up = number != signal.SIGINT and (self.hung_up or number == signal.SIGHUP)
+        self.hung_up = number != signal.SIGINT and (self.hung_up or number == signal.SIGHUP)
         self.name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         self.event.set()
         if again or not self._cooperative:
