@@ -119,9 +119,11 @@ class DaskCluster:
             security = Security(
                 require_encryption=True, **{name: file for name, file in given.items() if file is not None}
             )
-            security.get_connection_args("client")  # reads the files now
+            context = security.get_connection_args("client").get("ssl_context")  # reads the files now
         except (OSError, ValueError, TypeError, ImportError) as error:
             raise Fault("cluster.tls_files", reason=_words(error)) from error
+        if context is None:
+            raise Fault("cluster.tls_files", reason="an authority and a certificate are needed")
         return security
 
 
