@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from tests.app.test_explorer_decode_screens import SCREENS as DECODING
 from tests.app.test_explorer_families import SCREENS as FAMILIES
 from tests.app.test_explorer_screens import SCREENS
 from tests.conftest import SIZES
@@ -11,8 +12,9 @@ from tests.conftest import SIZES
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)")
 DRAWN = {f"snapshots/test_explorer_families/test_screen[{screen}].svg" for screen in FAMILIES} | {
-    f"snapshots/test_explorer_screens/test_screen[{screen}-{width}x{height}].svg"
-    for screen in SCREENS
+    f"snapshots/{module}/test_screen[{screen}-{width}x{height}].svg"
+    for module, screens in (("test_explorer_screens", SCREENS), ("test_explorer_decode_screens", DECODING))
+    for screen in screens
     for width, height in SIZES
 }
 

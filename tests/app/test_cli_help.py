@@ -118,6 +118,20 @@ def test_limits_refuse_what_is_no_bound(command: Command, value: str) -> None:
     assert f"{value.partition('=')[0]} takes a number of 1 or more" in said.err
 
 
+@pytest.mark.parametrize("words", [("validate",), ("map", "check"), ("map", "lower")])
+def test_limits_on_decoding_are_none_where_nothing_decodes(command: Command, words: tuple[str, ...]) -> None:
+    said = command(*words, "--limit", "pickle_bytes=5", "x")
+
+    assert said.code == ExitCode.USAGE
+    assert "there is no limit 'pickle_bytes'" in said.err
+
+
+def test_the_explorer_takes_limits_on_decoding(command: Command) -> None:
+    said = command("explore", "--limit", "pickle_bytes=5", "x")
+
+    assert "shardscope inspect x --limit pickle_bytes=5" in said.err
+
+
 # R025
 def test_explain_says_what_a_code_means(command: Command) -> None:
     said = command("explain", "usage.no_terminal")

@@ -75,14 +75,15 @@ async def test_at_work(snap: Snap) -> None:
         await settle(pilot)
 
 
-async def test_many_fragments_open_at_once() -> None:
+@pytest.mark.parametrize("size", [(60, 16), *SIZES], ids="{0[0]}x{0[1]}".format)
+async def test_many_fragments_open_at_once_and_all_can_be_seen(size: tuple[int, int]) -> None:
     parts = fragments(64, (128, 4096))
     tensor = LogicalTensor("blocks.0.weight", "F32", (8192, 4096), Lowered((8192, 4096), ()), None, parts)
     found = decoded()
     assert found.catalogue is not None
     found.catalogue = replace(found.catalogue, tensors=(tensor, *found.catalogue.tensors[1:]))
     app = explorer(FakeEngine(opaque(), decoded=found))
-    async with app.run_test(size=SIZES[1]) as pilot:
+    async with app.run_test(size=size) as pilot:
         await settle(pilot)
         for key in ("d", "D", "6"):
             await pilot.press(key)
@@ -97,7 +98,10 @@ async def test_many_fragments_open_at_once() -> None:
 
         await pilot.press("end")
         await pilot.pause()
-        assert "rank_63.pt" in text(app)
+        assert "k_63.pt" in text(app)
+        await pilot.press("home")
+        await pilot.pause()
+        assert "k_0.pt" in text(app)
 
 
 # Names that want to act on the terminal, and terminals without signs or colours

@@ -121,7 +121,7 @@ def _told(read: ReadPickles, probe: Probe) -> ReadPickles:
     def reading(data: bytes, pickles: int) -> Pickled:
         nonlocal done
         if pace.due():
-            pace.report(Progress("decode", done, None, "pickles"))
+            pace.report(Progress("decode", done, None, "pickles", f"one of {len(data):,} bytes"))
         done += 1
         return read(data, pickles)
 

@@ -26,7 +26,7 @@ def bounds(command: F) -> F:
     command = click.option(
         "--limit",
         "limits",
-        type=Limit(),
+        type=Limit(decoding=True),
         multiple=True,
         help="Set a bound on reading; may be repeated. See docs/limits.md, or `limits` in any descriptor.",
     )(command)

@@ -12,9 +12,15 @@ UNITS: Final = {"": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 
 
 
 class Limit(click.ParamType[tuple[str, int]]):
-    """A pair of a field of `Limits` or `DecodeLimits` and a number of at least 1, which may carry a binary unit."""
+    """A pair of a field of `Limits` and a number of at least 1, which may carry a binary unit.
+
+    With `decoding`, fields of `DecodeLimits` are taken as well.
+    """
 
     name = "limit"
+
+    def __init__(self, *, decoding: bool = False) -> None:
+        self._decoding = decoding
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Return what help shows in place of the value."""
@@ -24,12 +30,10 @@ class Limit(click.ParamType[tuple[str, int]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
         """Return the pair; fails with the nearest name, or with what a value looks like."""
-        from shardscope.engine.model.limits import decode_limit_names, limit_names
-
         if isinstance(value, tuple):
             return value
         name, equals, text = str(value).partition("=")
-        known = (*limit_names(), *decode_limit_names())
+        known = tuple(self._defaults())
         if name not in known:
             self.fail(f"there is no limit {name!r}.{nearest(name, known)}", param, ctx)
         number = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]iB)?", text.strip(), re.IGNORECASE)
@@ -46,11 +50,16 @@ class Limit(click.ParamType[tuple[str, int]]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[Any]]:
         """Offer the names of the limits, each with the value it has by itself."""
-        from shardscope.engine.model.limits import DecodeLimits, Limits, decode_limit_names, limit_names
+        known = self._defaults().items()
+        return [CompletionItem(f"{name}={value}") for name, value in known if name.startswith(incomplete)]
 
-        names = [(name, getattr(Limits(), name)) for name in limit_names()]
-        names += [(name, getattr(DecodeLimits(), name)) for name in decode_limit_names()]
-        return [CompletionItem(f"{name}={value}") for name, value in names if name.startswith(incomplete)]
+    def _defaults(self) -> dict[str, int]:
+        """Return the limits that there are, with the values that they have by themselves."""
+        from msgspec.structs import asdict
+
+        from shardscope.engine.model.limits import DecodeLimits, Limits
+
+        return {**asdict(Limits()), **(asdict(DecodeLimits()) if self._decoding else {})}
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:

@@ -17,6 +17,10 @@ from shardscope.widgets.virtual_table import VirtualTable
 
 TALLEST: Final = 24
 """Rows that the table has without scrolling."""
+SHARE: Final = 0.92
+"""Of the screen, that a dialog takes at most."""
+FRAME: Final = 3
+"""Lines of the dialog around words and table."""
 
 
 class Detail(ModalScreen[str | None]):
@@ -43,8 +47,16 @@ class Detail(ModalScreen[str | None]):
             box.border_title = "Tensor"
             box.border_subtitle = "enter goes to the file, esc comes back"
             yield Static(Content.assemble(tensor_words(self.tensor, self.rows.glyphs)), classes="whole")
-            self.rows.styles.height = min(max(1, self._fragments.row_count), TALLEST) + 1
             yield self.rows
+
+    def on_resize(self) -> None:
+        """Give the table the lines that it needs, as far as there are any below the words."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        words = self.query_one(".whole").outer_size.height
+        room = int(self.size.height * SHARE) - FRAME - words
+        self.rows.styles.height = 1 + max(1, min(self._fragments.row_count, TALLEST, room - 1))
 
     def action_close(self) -> None:
         """Close the dialog."""
