@@ -1,7 +1,7 @@
 """What a plan calls its tensors, and how many rows of a vocabulary are true ones: by tables and by evidence, never by guess."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -28,8 +28,9 @@ from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.source.source import Source
 
+_EMBEDDING: Final = "model.embed_tokens.weight"
 _OUTPUT: Final = "lm_head.weight"
-"""Without it a model's output layer has the embedding's weights."""
+"""As transformers and vLLM call them."""
 ANSWERED: Final = frozenset(
     {"consolidated.names", "megatron.names_kept", "vllm.geometry", "vllm.same_on_ranks"}
 )
@@ -96,8 +97,7 @@ def _fused(catalogue: Catalogue, found: Inspection, options: PlanOptions, name: 
     parts = [
         tensor for tensor in catalogue.of("model") if not _is_runtime(tensor) and tensor.alias_of is None
     ]
-    if facts.tied is None:
-        facts = replace(facts, tied=all(_last_parts(tensor.name) != _OUTPUT for tensor in parts))
+    facts = with_tie(facts, {tensor.name for tensor in parts})
     naming.check(facts)
     made = fused(naming, facts, parts)
     joined_ = [(name, of) for name, of in made.sources.items() if len(of) > 1]
@@ -250,6 +250,13 @@ def _last_parts(name: str) -> str:
     parts = name.split(".")
     ends: Sequence[str] = [".".join(parts[number:]) for number in range(len(parts))]
     return next((end for end in ends if end in model_config.EMBEDDINGS), name)
+
+
+def with_tie(facts: ModelFacts, names: Collection[str]) -> ModelFacts:
+    """Return facts that know whether embedding and output layer are one tensor: where only one of the two is written, they are."""
+    if facts.tied is not None:
+        return facts
+    return replace(facts, tied=(_OUTPUT in names) != (_EMBEDDING in names))
 
 
 def facts_beside(

@@ -36,7 +36,7 @@ from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import TRANSFER
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.transfer import TransferPlan
-from shardscope.engine.naming import facts_beside
+from shardscope.engine.naming import facts_beside, with_tie
 from shardscope.engine.shardmaps import ShardMaps
 
 Path = str | os.PathLike[str]
@@ -75,6 +75,7 @@ def prepare_reshard(
 
     def at(found: Inspection, catalogue: Catalogue, chosen: Sequence[Chosen]) -> Aimed:
         facts = _facts(path, found, config, bounds, hf_cache=hf_cache)
+        facts = with_tie(facts, {item.name for item in chosen})
         made = _made(facts, catalogue, chosen, options, aim)
         files = aimed(chosen, made.target, options.max_shard_bytes)
         return replace(files, decisions=made.decisions)
@@ -124,7 +125,11 @@ def _made(
         raise Fault("reshard.no_target")
     asked = [item.name for item in chosen if item.tensor.component == "model" and item.tensor.role != "state"]
     named = asked or sorted({owner for item in chosen if (owner := owners.of(item.name, item.shape))})
-    layout = layout_table(aim.cuts) if aim.cuts is not None else fitting_layout(named, facts)
+    layout: LayoutTable | None = None
+    if aim.cuts is not None:
+        layout = layout_table(aim.cuts)
+    elif not aim.numbers.alike:
+        layout = fitting_layout(named, facts)
     return by_numbers(chosen, layout, facts, aim.numbers, aim.layout, owners)
 
 

@@ -30,9 +30,10 @@ def render(
 
 def parts(done: Converted, source: Target, target: str, *, decoded: bool) -> Iterator[RenderableType]:
     """Yield the parts of the summary. Paths and commands are never broken into lines."""
-    tensors = sum(len(file.tensors) for file in done.plan.files)
-    yield Text("Converted", "bold green").append(
-        f"  {plural(tensors, 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(done.run.staged_bytes)}",
+    written = [item.name for file in done.plan.files for item in file.tensors]
+    word = "Converted" if done.plan.target is None else "Resharded"
+    yield Text(word, "bold green").append(
+        f"  {plural(len(set(written)), 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(done.run.staged_bytes)}",
         "not bold default",
     )
     yield Text()

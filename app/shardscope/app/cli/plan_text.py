@@ -17,6 +17,11 @@ from shardscope.engine.model.plan import Admission, AdmissionCheck, Decision, Le
 from shardscope.engine.model.secrets import shown
 from shardscope.widgets.figures import plural, size
 
+TARGETS: Final = {
+    "ranks": "files of ranks",
+    "dcp-safetensors": "safetensors of a PyTorch distributed checkpoint",
+    "vllm": "files of vLLM's workers",
+}
 FILES: Final = 12
 """Files that are listed before the rest of them is counted."""
 NAME: Final = 120
@@ -34,7 +39,8 @@ def render(plan: Plan, *, width: int = WIDTH, color: bool = False, everything: b
 def parts(plan: Plan, *, everything: bool = False) -> Iterator[RenderableType]:
     """Yield the parts of a plan, from what it makes to what stands in its way."""
     title = FORMAT_TITLES.get(plan.source.format, plan.source.format)
-    yield Text("Plan", "bold").append(f"  {shown(title, NAME)} to Hugging Face safetensors", "not bold")
+    to = "Hugging Face safetensors" if plan.target is None else TARGETS[plan.target.layout]
+    yield Text("Plan", "bold").append(f"  {shown(title, NAME)} to {to}", "not bold")
     yield Text()
     yield rows(_facts(plan))
     yield from _files(plan.files, everything=everything)

@@ -18,6 +18,7 @@ COMMANDS = (
     "tensors",
     "plan",
     "convert",
+    "reshard",
     "verify",
     "explain",
     "map",
@@ -46,12 +47,6 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.inspect import inspect as command
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
-            case "plan":
-                from shardscope.app.cli.plan import plan as command
-            case "convert":
-                from shardscope.app.cli.convert import convert as command
-            case "verify":
-                from shardscope.app.cli.verify import verify as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":
@@ -66,6 +61,21 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.schema import schema as command
             case "completion":
                 from shardscope.app.cli.completion import completion as command
+            case _:
+                return self._writing(cmd_name)
+        return command
+
+    def _writing(self, name: str) -> click.Command | None:
+        """Return a command about outputs, imported only now."""
+        match name:
+            case "plan":
+                from shardscope.app.cli.plan import plan as command
+            case "convert":
+                from shardscope.app.cli.convert import convert as command
+            case "reshard":
+                from shardscope.app.cli.reshard import reshard as command
+            case "verify":
+                from shardscope.app.cli.verify import verify as command
             case _:
                 return None
         return command

@@ -4,6 +4,7 @@ Optimizer state moves with its parameter: what has a parameter's name within its
 the same map. That is never an exact resume: what else a run needs is in no map.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.geometry.constructors.flat import FlatBuffer, zero_group
 from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
-from shardscope.engine.geometry.mapping.targets import Cut, Numbers, Targets, is_vocabulary
+from shardscope.engine.geometry.mapping.targets import ANY, Cut, Numbers, Targets, is_vocabulary
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Shape
 from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
@@ -26,6 +27,8 @@ from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted, display_name
 
 _EXAMPLES: Final = 3
+_DIVIDERS: Final = re.compile(r"\.|::")
+"""What stands between a parameter's name and the rest of a state's."""
 
 
 class Made(Struct, frozen=True):
@@ -43,16 +46,18 @@ class Owners:
         self._parameters = parameters
 
     def of(self, name: str, shape: Shape) -> str | None:
-        """Return the longest name of a parameter that stands within a name, between its dots, and has this shape, or is a state's
-        of one element; null where there is none.
+        """Return the longest name of a parameter that stands within a name, between its dots, and has this shape; a state of one
+        element is of any. Null where there is none.
         """
-        parts = name.split(".")
-        for length in range(len(parts), 0, -1):
-            for start in range(len(parts) - length + 1):
-                found = ".".join(parts[start : start + length])
-                known = self._parameters.get(found)
-                if known is not None and (known == shape or prod(shape) == 1):
-                    return found
+        starts = [0, *(match.end() for match in _DIVIDERS.finditer(name))]
+        ends = [*(match.start() for match in _DIVIDERS.finditer(name)), len(name)]
+        for start, end in sorted(
+            ((start, end) for start in starts for end in ends if start < end),
+            key=lambda part: part[0] - part[1],
+        ):
+            known = self._parameters.get(name[start:end])
+            if known is not None and (known == shape or prod(shape) == 1):
+                return name[start:end]
         return None
 
 
@@ -121,7 +126,7 @@ def _owner(item: Chosen, owners: Owners, known: Mapping[str, object]) -> str | N
 
 def by_numbers(
     chosen: Sequence[Chosen],
-    table: LayoutTable,
+    table: LayoutTable | None,
     facts: ModelFacts,
     numbers: Numbers,
     layout: RankLayout,
@@ -149,7 +154,7 @@ class _ByNumbers:
     def __init__(
         self,
         chosen: Sequence[Chosen],
-        table: LayoutTable,
+        table: LayoutTable | None,
         facts: ModelFacts,
         numbers: Numbers,
         owners: Owners,
@@ -167,8 +172,8 @@ class _ByNumbers:
         buffered: dict[tuple[object, ...], list[tuple[_Placed, Cut]]] = {}
         maps: dict[str, TensorMap] = {}
         for one in self._placed:
-            state, item = one.owner != one.item.name, one.item
-            small = state and prod(item.shape) == 1
+            item = one.item
+            small = one.owner != item.name and prod(item.shape) == 1
             cut = self._targets.cut(
                 one.owner, () if small else item.shape, _flat(one.placed) if small else one.placed
             )
@@ -189,23 +194,30 @@ class _ByNumbers:
         found: list[_Placed] = []
         strays = []
         for item in self._chosen:
-            placed = self._table.place(item.name, self._facts)
-            owner: str | None = item.name
-            if placed is None and (item.tensor.component != "model" or item.tensor.role == "state"):
-                owner = owners.of(item.name, item.shape)
-                placed = None if owner is None else self._table.place(owner, self._facts)
+            owner, placed = item.name, self._place(item.name)
+            if _is_state(item):
+                of = owners.of(item.name, item.shape)
+                if of is not None:
+                    owner, placed = of, self._place(of)
                 if placed is None:
                     raise Fault("reshard.state", tensor=item.name)
-            if placed is None or owner is None:
+            if placed is None:
                 strays.append(item.name)
             else:
                 found.append(_Placed(item, owner, placed))
         if strays:
-            raise Fault("reshard.unplaced", table=self._table.name, count=len(strays), tensor=strays[0])
+            raise Fault("reshard.unplaced", table=self._said, count=len(strays), tensor=strays[0])
         return found
 
+    def _place(self, name: str) -> Placed | None:
+        return ANY if self._table is None else self._table.place(name, self._facts)
+
+    @property
+    def _said(self) -> str:
+        return "" if self._table is None else self._table.name
+
     def _is_buffered(self, one: _Placed, cut: Cut) -> bool:
-        state = one.owner != one.item.name
+        state = _is_state(one.item)
         flat = self._numbers.sharding in ("zero1", "zero2")
         return state and flat and self._targets.ranks_along(cut) > 1
 
@@ -238,7 +250,7 @@ class _ByNumbers:
             _decision(
                 "target",
                 choice,
-                f"the table {self._table.name}",
+                _by_what(self._table),
                 "--cuts",
                 [one.item for one in self._placed],
             )
@@ -246,7 +258,7 @@ class _ByNumbers:
         padded = [one.item for one in self._placed if self._is_padded(one)]
         if padded:
             rows = (
-                self._targets.cut(padded[0].name, padded[0].shape, self._table_place(padded[0].name)).shard[0]
+                self._targets.cut(padded[0].name, padded[0].shape, self._known_place(padded[0].name)).shard[0]
                 * n.tp
             )
             found.append(
@@ -258,7 +270,7 @@ class _ByNumbers:
                     padded,
                 )
             )
-        moved = [one.item.name for one in self._placed if one.owner != one.item.name]
+        moved = [one.item.name for one in self._placed if _is_state(one.item)]
         if moved:
             found.append(_states(moved))
         if buffered:
@@ -268,13 +280,13 @@ class _ByNumbers:
                     "states of one kind in one buffer, in the order of the source",
                     "ZeRO below stage 3 cuts a buffer of all parameters; the groups of the run are not known",
                     "--zero",
-                    [one.item for one in self._placed if one.owner != one.item.name],
+                    [one.item for one in self._placed if _is_state(one.item)],
                 )
             )
         return found
 
-    def _table_place(self, name: str) -> Placed:
-        placed = self._table.place(name, self._facts)
+    def _known_place(self, name: str) -> Placed:
+        placed = self._place(name)
         if placed is None:
             raise AssertionError("it was placed before")
         return placed
@@ -285,6 +297,14 @@ class _ByNumbers:
             return False
         cut = self._targets.cut(one.item.name, one.item.shape, one.placed)
         return cut.shard[kind.cut] * self._numbers.tp != one.item.shape[kind.cut]
+
+
+def _by_what(table: LayoutTable | None) -> str:
+    return "no tensor is cut by what it is for" if table is None else f"the table {table.name}"
+
+
+def _is_state(item: Chosen) -> bool:
+    return item.tensor.component != "model" or item.tensor.role == "state"
 
 
 def _flat(placed: Placed) -> Placed:

@@ -16,6 +16,7 @@ from shardscope.engine.geometry.constructors.cuts import chunks, padded_cut
 from shardscope.engine.geometry.constructors.flat import zero3_range
 from shardscope.engine.geometry.mapping.sections import Asked, Sectioned, sectioned
 from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
+from shardscope.engine.geometry.mapping.templates import Variant
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.mapping import Kind, ModelFacts, View
 from shardscope.engine.model.shardmap import (
@@ -55,6 +56,11 @@ class Numbers(Struct, frozen=True):
         """All ranks."""
         return self.tp * self.pp * self.dp
 
+    @property
+    def alike(self) -> bool:
+        """Whether data-parallel ranks alone share tensors: each in the same way, whatever it is for."""
+        return self.tp == self.pp == self.ep == 1
+
     def check(self) -> None:
         """Raise `Fault` `reshard.target` where the numbers contradict each other."""
         if min(self.tp, self.pp, self.dp, self.ep, self.vocabulary_multiple) < 1:
@@ -83,26 +89,30 @@ class Cut(Struct, frozen=True):
     """Stage and mesh: what lies in one flattened buffer of ZeRO."""
 
 
+ANY: Final = Placed(Kind("any", ()), {}, (), Variant((), ()))
+"""The rule for tensors that are not cut by their names."""
+
+
 class Targets:
     """The tensors of a model on the ranks of a topology."""
 
-    def __init__(self, table: LayoutTable, facts: ModelFacts, numbers: Numbers, layers: int) -> None:
-        """`layers` are those of the whole model. Raises `Fault` `reshard.target`."""
+    def __init__(
+        self, table: LayoutTable | None, facts: ModelFacts, numbers: Numbers, layers: int
+    ) -> None:
+        """`layers` are those of the whole model. Without a table no tensor is cut by its name, which data-parallel ranks alone need
+        not. Raises `Fault` `reshard.target`.
+        """
         numbers.check()
         if layers % numbers.pp:
             raise Fault(
                 "reshard.target", reason=f"{layers:,} layers do not divide among {numbers.pp:,} stages"
             )
-        self.table = table
+        self._name = "" if table is None else table.name
         self.numbers = numbers
         self.meshes: dict[str, DeviceMesh] = {}
         """Those that tensors are on, by name."""
         self._facts = facts
         self._per_stage = layers // numbers.pp
-
-    def place(self, name: str) -> Placed | None:
-        """Return the rule for a tensor. Raises `Fault` `mapping.fact_missing`."""
-        return self.table.place(name, self._facts)
 
     def cut(self, name: str, shape: Shape, placed: Placed) -> Cut:
         """Return how tensor-parallel and expert-parallel ranks cut a tensor, and on which ranks it is.
@@ -113,7 +123,7 @@ class Targets:
         if "layer" in placed.stacked and self.numbers.pp > 1:
             raise Fault(
                 "reshard.stage",
-                table=self.table.name,
+                table=self._name,
                 tensor=name,
                 reason="it holds all layers in one tensor",
             )
@@ -124,7 +134,7 @@ class Targets:
         if expert and "expert" in placed.stacked:
             node, held = self._experts(name, shape, placed.stacked.index("expert"))
         node, held = _cut_by_tp(
-            placed.kind, held, depth, self.numbers, self._facts, Asked(self.table.name, name), node
+            placed.kind, held, depth, self.numbers, self._facts, Asked(self._name, name), node
         )
         mesh = self._mesh(stage, placed, experts=self._experts_of(name, placed) if expert else 0)
         return Cut(shape, node, held, mesh, "edp" if expert else "dp", (stage, mesh))
@@ -158,7 +168,7 @@ class Targets:
         if placed.kind.stage is None:
             raise Fault(
                 "reshard.stage",
-                table=self.table.name,
+                table=self._name,
                 tensor=name,
                 reason="it is in no layer, and its kind has no stage",
             )
@@ -169,7 +179,7 @@ class Targets:
             return 0
         count = self._facts.experts
         if count is None:
-            raise Asked(self.table.name, name).missing("experts")
+            raise Asked(self._name, name).missing("experts")
         if count % self.numbers.ep:
             raise self._refusal(name, self.numbers.ep, f"{count:,} experts do not divide")
         return placed.numbers["expert"] // (count // self.numbers.ep)
