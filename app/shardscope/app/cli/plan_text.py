@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shardscope.app.cli.layout import WIDTH, heading, indented, laid_out, rows
+from shardscope.engine.convert.admission import COUNTS
 from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.plan import Admission, AdmissionCheck, Decision, LeftOut, Plan, PlannedFile
@@ -26,8 +27,6 @@ FILES: Final = 12
 """Files that are listed before the rest of them is counted."""
 NAME: Final = 120
 """Characters of a name."""
-COUNTED: Final = frozenset({"files", "quota of files", "open files"})
-"""Figures of an admission that are not bytes."""
 VERDICT_STYLE: Final = {"admitted": "green", "denied": "bold red", "unknown": "bold yellow"}
 
 
@@ -167,7 +166,7 @@ def _figures(check: AdmissionCheck) -> Iterator[str]:
         if figure is None:
             yield "no limit" if check.verdict == "admitted" else "unknown"
         else:
-            yield f"{figure:,}" if check.what in COUNTED else size(figure)
+            yield f"{figure:,}" if check.what in COUNTS else size(figure)
 
 
 def _blockers(items: Iterable[Blocker], *, remedies: bool) -> Iterator[RenderableType]:

@@ -5,12 +5,15 @@ file systems keep to themselves, count where they can be read.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from shardscope.engine.convert.space import Figure, Memory, Space
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, human_bytes
 from shardscope.engine.model.plan import Admission, AdmissionCheck, Plan, Verdict
 
-FILES_BESIDE = 8
+COUNTS: Final = frozenset({"files", "quota of files", "open files"})
+"""Checks of numbers; those of all others are bytes."""
+FILES_BESIDE: Final = 8
 """Files and folders of staging beside those of the plan: marker, journal, lock, documents."""
 
 
@@ -28,7 +31,8 @@ def admitted(plan: Plan) -> Admission:
         raise Fault("admission.unknown", what="the plan")
     for item in admission.checks:
         if item.verdict == "denied":
-            raise Fault("admission.denied", what=item.what, needs=item.needs, has=item.has)
+            needs, has = _in_words(item)
+            raise Fault("admission.denied", what=item.what, needs=needs, has=has)
     for item in admission.checks:
         if item.verdict == "unknown":
             raise Fault("admission.unknown", what=item.what)
@@ -58,6 +62,12 @@ def _in_memory(plan: Plan, memory: Memory) -> Iterator[AdmissionCheck]:
     for what, figure in (("control group", memory.group_available), ("address space", memory.address_bytes)):
         if not figure.unlimited:
             yield _check(what, peak, figure)
+
+
+def _in_words(check: AdmissionCheck) -> tuple[str, str]:
+    """Return what is needed and what there is, of a check that has both figures."""
+    needs, has = check.needs or 0, check.has or 0
+    return (f"{needs:,}", f"{has:,}") if check.what in COUNTS else (human_bytes(needs), human_bytes(has))
 
 
 def _check(what: str, needs: int | None, has: Figure) -> AdmissionCheck:

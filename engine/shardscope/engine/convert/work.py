@@ -17,6 +17,7 @@ from shardscope.engine.convert.tiles import GRAIN, Prepared, prepared
 from shardscope.engine.geometry.program import Copy, byte_count
 from shardscope.engine.model.catalogue import LogicalTensor, Record
 from shardscope.engine.model.piece import ONE, Lowered
+from shardscope.engine.model.shardmap import Node, Replicate, Scale, SubParamConcat, TensorMap
 from shardscope.engine.model.tensors import DTYPES
 
 KERNEL: Final = 1 << 20
@@ -225,8 +226,7 @@ def memory(
             if (fragment.dtype or item.tensor.dtype) != item.dtype or fragment.record.big_endian:
                 each = max(each, CASTING)
             held = max(held, decompress.HELD.get(fragment.record.coding, 0))
-        lowered = item.tensor.map
-        if not isinstance(lowered, Lowered) or any(shard.scaled for shard in lowered.ranks):
+        if _scaled(item.tensor.map):
             each = max(each, SCALING)
     aside = SIDE * digest + (SIDE + held) * checks
     room = (budget_bytes - aside) // workers - each - bool(held) * decompress.SKIP
@@ -235,6 +235,22 @@ def memory(
     step = max(SMALLEST, min(LARGEST, room // 2 // GRAIN * GRAIN))
     each += bool(held) * decompress.SKIP + open_records * held + 2 * step
     return Memory(step, open_records, aside + workers * each)
+
+
+def _scaled(found: Lowered | TensorMap) -> bool:
+    """Tell whether a map multiplies anything."""
+    if isinstance(found, Lowered):
+        return any(shard.scaled for shard in found.ranks)
+    left: list[Node | None] = [found.map]
+    while left:
+        node = left.pop()
+        if isinstance(node, Scale):
+            return True
+        if isinstance(node, SubParamConcat):
+            left += [part.map for part in node.parts]
+        if node is not None and not isinstance(node, Replicate):
+            left.append(node.of)
+    return False
 
 
 def records(items: Iterable[Written]) -> dict[Record, None]:

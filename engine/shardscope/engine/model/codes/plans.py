@@ -103,8 +103,8 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "admission.denied",
-        "Admission is denied: {what:word} has {has:count}, and {needs:count} are needed.",
-        "Nothing was started. Make room, lower --memory or --workers, or choose another target.",
+        "Admission is denied: {what:word}: {needs:word} needed, {has:word} there.",
+        "Nothing was started. Make room, change --memory or --workers, or choose another target.",
         "Every figure of a plan is held against this machine before a byte is written.",
         ExitCode.DENIED,
     ),
