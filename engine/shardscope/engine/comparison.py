@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from shardscope.engine.capabilities.reading import read_document
 from shardscope.engine.convert.comparing import compare
 from shardscope.engine.convert.contents import Opener
+from shardscope.engine.convert.ranks import MAP_FILE, put_together
 from shardscope.engine.convert.selection import CASTABLE
 from shardscope.engine.decoding import Decoding, bytes_of
+from shardscope.engine.geometry.document import read_document as read_maps
 from shardscope.engine.inspection import Inspection, inspect, with_digests
 from shardscope.engine.materializing import opener_of
 from shardscope.engine.model.blocker import Blocks, Fault, Severity
@@ -30,6 +32,7 @@ from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import VERIFICATION
 from shardscope.engine.model.text import counted
 from shardscope.engine.naming import named
+from shardscope.engine.parse.json import parse_json
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
@@ -66,6 +69,7 @@ def verify(
     bounds = limits or Limits()
     found = inspect(path, limits=bounds, digest="none", with_catalogue=True, cancel=cancel, progress=progress)
     here = _Side(path, found, found.catalogue or Catalogue(()))
+    here = replace(here, catalogue=_put_together(here, bounds))
     if not here.catalogue.tensors:
         raise Fault("verify.nothing")
     manifest = manifest_in(here, bounds)
@@ -116,6 +120,18 @@ def manifest_in(side: _Side, limits: Limits) -> Manifest | None:
             raise Fault("limit.json_bytes", limit=limits.json_bytes, found=entry.size)
         _, document = read_document(reader.pread(0, reader.size), limits)
     return document if isinstance(document, Manifest) else None
+
+
+def _put_together(side: _Side, limits: Limits) -> Catalogue:
+    """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
+    entry = next((e for e in side.found.inventory.by_folder.get(b"", ()) if e.name == MAP_FILE), None)
+    if entry is None or all(tensor.part_of is None for tensor in side.catalogue.tensors):
+        return side.catalogue
+    with Source(side.path, limits=limits) as source, source.open(entry) as reader:
+        if entry.size > limits.json_bytes:
+            raise Fault("limit.json_bytes", limit=limits.json_bytes, found=entry.size)
+        value = parse_json(reader.pread(0, reader.size), limits).value
+    return put_together(side.catalogue, read_maps(value, entry.text))
 
 
 def _structure(found: Inspection) -> Validation:

@@ -22,12 +22,12 @@ from shardscope.engine.geometry.planning import Planner
 from shardscope.engine.geometry.rankboxes import box_of
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.bundle import FILE, BundleDocument, BundleFragment, BundleTensor
-from shardscope.engine.model.catalogue import LogicalTensor, Shape
+from shardscope.engine.model.catalogue import Catalogue, LogicalTensor, Shape
 from shardscope.engine.model.lowered import LoweredDocument
 from shardscope.engine.model.piece import Lowered, RankShard
 from shardscope.engine.model.plan import Decision, Plan, PlannedFile, PlannedTensor, Target
 from shardscope.engine.model.schemas import BUNDLE, LOWERED, SHARD_MAP
-from shardscope.engine.model.shardmap import ShardMapDocument
+from shardscope.engine.model.shardmap import ShardMapDocument, TensorMap
 from shardscope.engine.model.tensors import DTYPES
 
 MAP_FILE: Final = "shardscope-shardmap.json"
@@ -216,7 +216,8 @@ def metadata(file: PlannedFile, ranks: Ranks) -> dict[str, str]:
             item.name: {
                 "saved_offsets": _offsets(
                     item.name, ranks.lowered(item.name).shape, ranks.shard(item.name, file.rank)
-                )
+                ),
+                "global_shape": ranks.lowered(item.name).shape,
             }
             for item in file.tensors
         }
@@ -302,3 +303,29 @@ def _bundled(
         raise ValueError("a target without maps")
     said = target.lowered.tensors[item.name]
     return replace(made, shape=said.shape, shards=said.shards)
+
+
+def put_together(catalogue: Catalogue, document: ShardMapDocument | LoweredDocument) -> Catalogue:
+    """Return a catalogue whose parts of ranks make up the tensors of a document of maps; what it does not name stays as it is."""
+    parts: dict[str, list[LogicalTensor]] = {}
+    found: list[LogicalTensor] = []
+    for tensor in catalogue.tensors:
+        if tensor.part_of is None or tensor.name not in document.tensors:
+            found.append(tensor)
+        else:
+            parts.setdefault(tensor.name, []).append(tensor)
+    for name, held in parts.items():
+        made: TensorMap | Lowered
+        mesh = None
+        if isinstance(document, ShardMapDocument):
+            made = document.tensors[name]
+            mesh = document.meshes[made.mesh]
+        else:
+            made = lowered_of(document.tensors[name], Budget(DEFAULT))
+        fragments = tuple(
+            replace(fragment, label=part.part_of or 0) for part in held for fragment in part.fragments
+        )
+        found.append(
+            replace(held[0], shape=made.shape, map=made, mesh=mesh, fragments=fragments, part_of=None)
+        )
+    return Catalogue(tuple(found))
