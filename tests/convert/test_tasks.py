@@ -169,6 +169,23 @@ def test_a_worker_that_is_killed_costs_its_unfinished_tasks(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mark", "out"]
 
 
+def test_a_conversion_on_executors_goes_on_where_it_ended(
+    checkpoint: Path, truth: dict[str, bytes], tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        executor = Instead(threads, Losing(1000, after=4))
+        code = code_of(lambda: converted(checkpoint, tmp_path / "out", executor=executor, resume=True))
+    assert code == "cluster.lost"
+    with ThreadPoolExecutor(1) as threads:
+        again = Instead(threads, run_task)
+        done = converted(checkpoint, tmp_path / "out", executor=again, resume=True)
+
+    assert again.given == 10 - 4
+    assert done.run.resumed_bytes > 4 * 128 * 128 * 4
+    assert read(tmp_path / "out") == truth
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
 # R112
 def test_an_executor_that_cannot_be_had_again_ends_the_conversion(checkpoint: Path, tmp_path: Path) -> None:
     with pool(1) as processes:
@@ -194,17 +211,20 @@ class WorkerGoneError(Exception):
 
 
 class Losing:
-    """Loses the worker of the first tasks, after they have begun to write."""
+    """Loses the workers of so many tasks, after some that it does."""
 
-    def __init__(self, times: int) -> None:
+    def __init__(self, times: int, after: int = 0) -> None:
         self.left = times
+        self.after = after
         self.turn = threading.Lock()
 
     def __call__(self, data: bytes) -> bytes:
         with self.turn:
-            self.left -= 1
-            if self.left >= 0:
-                raise WorkerGoneError
+            self.after -= 1
+            if self.after < 0:
+                self.left -= 1
+                if self.left >= 0:
+                    raise WorkerGoneError
         return run_task(data)
 
 
