@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_document
-from shardscope.engine.convert.comparing import compare
+from shardscope.engine.convert.comparing import compare, compare_copies
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.ranks import MAP_FILE, put_together
 from shardscope.engine.convert.selection import CASTABLE
@@ -18,7 +18,7 @@ from shardscope.engine.geometry.document import read_document as read_maps
 from shardscope.engine.inspection import Inspection, inspect, with_digests
 from shardscope.engine.materializing import opener_of
 from shardscope.engine.model.blocker import Blocks, Fault, Severity
-from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
+from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import (
     MANIFEST_NAME,
@@ -38,6 +38,7 @@ from shardscope.engine.source.source import Source
 
 BUDGET: Final = 64 << 20
 """Bytes of buffers."""
+_COPIES: Final = frozenset({"convert.copies_differ", "map.replicas_disagree"})
 _HERE, _THERE = "0/", "1/"
 """Before names of files, so that both sides can be read through one opener."""
 
@@ -244,14 +245,24 @@ def _difference(
         budget_bytes=BUDGET,
         cancel=cancel,
     )
-    return None if at is None else Difference(tensor.name, "values differ", at)
+    if at is not None:
+        return Difference(tensor.name, "values differ", at)
+    try:
+        compare_copies(_placed(tensor, _HERE), opener=opener, budget_bytes=BUDGET, cancel=cancel)
+    except Fault as fault:
+        if fault.finding.code not in _COPIES:
+            raise
+        return Difference(tensor.name, "copies of it differ here")
+    return None
 
 
 def _placed(tensor: LogicalTensor, side: str) -> LogicalTensor:
-    fragments = tuple(
-        replace(item, record=replace(item.record, file=side + item.record.file)) for item in tensor.fragments
-    )
-    return replace(tensor, fragments=fragments)
+    def there(items: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+        return tuple(
+            replace(item, record=replace(item.record, file=side + item.record.file)) for item in items
+        )
+
+    return replace(tensor, fragments=there(tensor.fragments), replicas=there(tensor.replicas))
 
 
 def _both(here: Opener, there: Opener) -> Opener:

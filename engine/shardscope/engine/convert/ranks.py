@@ -18,6 +18,7 @@ from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.geometry.budget import DEFAULT, Budget
 from shardscope.engine.geometry.check import check
 from shardscope.engine.geometry.document import lowered_of
+from shardscope.engine.geometry.padding import padded_inside
 from shardscope.engine.geometry.planning import Planner
 from shardscope.engine.geometry.rankboxes import box_of
 from shardscope.engine.model.blocker import Fault
@@ -31,7 +32,7 @@ from shardscope.engine.model.shardmap import ShardMapDocument, TensorMap
 from shardscope.engine.model.tensors import DTYPES
 
 MAP_FILE: Final = "shardscope-shardmap.json"
-"""The target, beside files whose layout says less than it."""
+"""The target, beside files whose layout says less than it does."""
 MOST_METADATA: Final = 8 << 20
 """Bytes of a map in a header; a larger one stands beside the file alone."""
 _DCP: Final = "DCP_SHARDING_INFO"
@@ -46,6 +47,7 @@ class Ranks:
         self._lowered: dict[str, Lowered] = {}
         self._sound: set[int] = set()
         self._shards: dict[int, dict[int, RankShard]] = {}
+        self._scattered: dict[int, bool] = {}
         self._layouts: dict[tuple[int, int, Shape], Lowered] = {}
 
     @property
@@ -85,6 +87,12 @@ class Ranks:
         if shards is None:
             shards = self._shards[id(lowered)] = {shard.rank: shard for shard in lowered.ranks}
         return shards[rank]
+
+    def scattered(self, shard: RankShard) -> bool:
+        """Tell whether a shard has padding elsewhere than behind its elements."""
+        if id(shard) not in self._scattered:
+            self._scattered[id(shard)] = padded_inside(shard)
+        return self._scattered[id(shard)]
 
     def layout(self, name: str, rank: int, shape: Shape) -> Lowered:
         """Return the layout of one rank over the stored tensor of `shape`, which may have rows behind those of the map."""
@@ -148,7 +156,11 @@ def _written(name: str, ranks: Ranks) -> Iterator[RankShard]:
     """Yield the shards of a tensor that are written: all, or of a layout without replicas the first of each."""
     lowered = ranks.lowered(name)
     if ranks.target.layout != "dcp-safetensors":
-        yield from lowered.ranks
+        for shard in lowered.ranks:
+            if ranks.target.layout == "ranks" and shard.padding and ranks.scattered(shard):
+                reason = "it has padding between its elements"
+                raise Fault("reshard.layout", tensor=name, rank=shard.rank, layout="ranks", reason=reason)
+            yield shard
         return
     seen: set[tuple[int, ...]] = set()
     for shard in lowered.ranks:

@@ -91,8 +91,8 @@ TABLE: Final[tuple[Code, ...]] = (
     _refusal(
         "reshard.layout",
         "{tensor:name} on rank {rank:word} does not fit the layout {layout:text}: {reason:word}.",
-        "Write it with --layout ranks, which holds every map.",
-        "A layout of others says less than a shard map: a box for each rank, or nothing at all of padding.",
+        "Choose another map; --layout ranks holds every one whose padding lies behind the elements of a shard.",
+        "A layout of others says less than a shard map: a box for each rank, and nothing of padding.",
     ),
     _refusal(
         "reshard.names",
