@@ -42,9 +42,9 @@ class Terminal:
     def run(self, *arguments: str, **environment: str) -> None:
         """Start `shardscope` with `arguments`; a variable that is empty is unset."""
         settings = {"NO_COLOR": "", "COLORTERM": "", "TERM": "xterm-256color", **environment}
-        words = ["env"]
-        for name, value in settings.items():
-            words += [f"{name}={value}"] if value else ["-u", name]
+        words = ["env"]  # which takes options before settings
+        words += [word for name, value in settings.items() if not value for word in ("-u", name)]
+        words += [f"{name}={value}" for name, value in settings.items() if value]
         words += [sys.executable, "-m", "shardscope", *arguments]
         self._tmux("send-keys", "-l", shlex.join(words))
         self._tmux("send-keys", "Enter")

@@ -147,6 +147,7 @@ def materialize(
             if changes:
                 raise Fault(changes[0].code, **changes[0].params)
             course.begin("promote")
+            work.report(Progress("promote", 0, 1, "step", "to the disk, then into place"))
             staged = sum(record.size for record in staging.records)
             seconds = round(time.monotonic() - began, 3)
             peak_elsewhere = None if work.elsewhere is None else work.elsewhere.peak_rss
@@ -209,7 +210,7 @@ class _Work:
         planned = self._planned
         for number, item in enumerate(planned):
             check(self._cancel)
-            self._say("prove", number, len(planned), item.name)
+            self.report(Progress("prove", number, len(planned), "tensors", item.name))
             tensor = self._of(item)
             lowered = normal_form(tensor)
             for finding in check_map(lowered).findings:
@@ -374,9 +375,10 @@ class _Work:
     def _held(self, what: str, says: str) -> None:
         self.validation.append(Validation(what, "held", says))
 
-    def _say(self, stage: str, done: int, total: int, subject: str) -> None:
+    def report(self, progress: Progress) -> None:
+        """Say how far a stage is."""
         if self._progress is not None:
-            self._progress(Progress(stage, done, total, "tensors", subject))
+            self._progress(progress)
 
 
 def opener_of(source: Source, inventory: Inventory) -> Opener:

@@ -151,8 +151,14 @@ class _Confirmation:
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return False
         click.echo(f"\nType {self._word} to start (anything else writes nothing): ", err=True, nl=False)
-        with self._session.interrupt.abrupt():
-            return sys.stdin.readline().strip() == self._word
+        answer = ""
+        try:
+            with self._session.interrupt.abrupt():
+                answer = sys.stdin.readline()
+        finally:
+            if not answer.endswith("\n"):  # the cursor still stands behind the question
+                self._session.out.narrate("")
+        return answer.strip() == self._word
 
 
 def _plan(session: Session, plan: "Plan") -> str:

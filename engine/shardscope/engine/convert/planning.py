@@ -25,10 +25,11 @@ from shardscope.engine.model.schemas import PLAN
 
 PROGRAM_BYTES: Final = 56 << 20
 """What the program takes beside its buffers: interpreter, libraries, and the inspection of a small checkpoint. Measured: 46 to 50 MiB."""
-CATALOGUED_BYTES: Final = 5 << 10
-"""Of one tensor in catalogue, plan, tasks and manifest. Measured: 2 to 4 KiB (`tests/benchmarks/convert_catalogue.py`)."""
-FRAGMENT_BYTES: Final = 3 << 10
-"""Of one fragment, its piece of the map and its record. Measured: 1 to 2 KiB."""
+CATALOGUED_BYTES: Final = 3 << 10
+"""Of one tensor in catalogue, plan, tasks and manifest."""
+FRAGMENT_BYTES: Final = 2 << 10
+"""Of one fragment, its piece of the map and its record. Measured (`tests/benchmarks/convert_catalogue.py`): 3.5 to 4 KiB for a tensor
+of one fragment, 1 to 1.6 KiB for each further one."""
 FILE_BYTES: Final = 32 << 10
 """Of one file of the source: its entry, and what was read of it."""
 DOCUMENT_BYTES: Final = 1 << 20
