@@ -20,6 +20,7 @@ COMMANDS = (
     "convert",
     "reshard",
     "verify",
+    "clean",
     "explain",
     "map",
     "matrix",
@@ -47,6 +48,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.inspect import inspect as command
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
+            case "clean":
+                from shardscope.app.cli.clean import clean as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":

@@ -5,7 +5,7 @@ import os
 from typing import Final
 
 from shardscope.engine.convert.kernel import NO_SUCH_CALL, exchange
-from shardscope.engine.convert.names import OUTPUT, PREVIOUS, staging_name
+from shardscope.engine.convert.names import OUTPUT, PREVIOUS, TRIES, staging_name
 from shardscope.engine.convert.place import Place
 from shardscope.engine.convert.refusals import reason, refused
 from shardscope.engine.convert.steps import At
@@ -39,17 +39,16 @@ def try_exchange(folder: int, file: str, at: At) -> None:
     Raises `Fault` `stage.no_exchange` about the target `file`; `OSError`.
     """
     at("exchange.try")
-    names = (b"try-1", b"try-2")
-    for name in names:
+    for name in TRIES:
         os.mkdir(name, dir_fd=folder)
     try:
-        exchange(folder, names[0], folder, names[1])
+        exchange(folder, TRIES[0], folder, TRIES[1])
     except OSError as error:
         if error.errno not in NO_SUCH_CALL:
             raise
         raise Fault("stage.no_exchange", file=file) from error
     finally:
-        for name in names:
+        for name in TRIES:
             os.rmdir(name, dir_fd=folder)
 
 

@@ -21,12 +21,16 @@ ATTEMPTS: Final = b"attempts"
 STOP: Final = b"stop"
 """The flag that stops them."""
 
+TRIES: Final = (b"try-1", b"try-2")
+"""Two folders, inside the staging folder, that are exchanged to see whether the file system can."""
+
 NAME_BYTES: Final = 255
 """Of one name on every common file system (`NAME_MAX`)."""
 _DEPTH: Final = 8
 """Folders between the output and a file in it."""
 _STEM_BYTES: Final = 180
 """Of the target's name in the names beside it; a longer one is cut and told apart by a digest."""
+_LOCK: Final = re.compile(rb"\.(.+)\.shardscope-lock", re.DOTALL)
 _STAGING: Final = re.compile(rb"\.(.+)\.shardscope-staging-[0-9a-f]{8}", re.DOTALL)
 
 
@@ -44,6 +48,27 @@ def is_staging_name(name: bytes, target: bytes | None = None) -> bool:
     """Tell whether a folder is named like a staging folder (of `target`)."""
     match = _STAGING.fullmatch(name)
     return match is not None and (target is None or match[1] == _stem(target))
+
+
+def staging_stem(name: bytes) -> bytes | None:
+    """Return what stands for the target in the name of a staging folder; null for another name."""
+    match = _STAGING.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def lock_stem(name: bytes) -> bytes | None:
+    """Return what stands for the target in the name of a lock; null for another name."""
+    match = _LOCK.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def marked_target(marker: Marker) -> bytes | None:
+    """Return the name of the target that a marker is about; null where it says none that could be."""
+    try:
+        name = os.fsencode(marker.target) if marker.target_hex is None else bytes.fromhex(marker.target_hex)
+    except ValueError:
+        return None
+    return name if marks(marker, name) and b"/" not in name else None
 
 
 def marks(marker: Marker, target: bytes) -> bool:

@@ -86,7 +86,7 @@ class Place:
         if not replace:
             raise Fault("stage.target_exists", file=self.file)
         with _opened(self.name, self.parent) as descriptor:
-            if _mount(descriptor) != _mount(self.parent):
+            if mount_of(descriptor) != mount_of(self.parent):
                 raise Fault("stage.target_mount", file=self.file)
         if not os.access(self.name, os.W_OK | os.X_OK, dir_fd=self.parent, effective_ids=True):
             raise Fault("stage.target_fixed", file=self.file)
@@ -170,7 +170,7 @@ def _opened(name: bytes, folder: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _mount(descriptor: int) -> str | int:
+def mount_of(descriptor: int) -> str | int:
     """Return what tells mounts apart, bind mounts of one file system included (proc(5), `fdinfo`)."""
     try:
         with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:

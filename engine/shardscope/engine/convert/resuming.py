@@ -31,7 +31,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TILE: Final = 1 << 20
 _SAID: Final = ("decisions", "left_out", "estimates", "blockers", "notes", "admission")
 """Fields of a plan that tell of it, and decide nothing that the others do not."""
-_BLOCK: Final = 512
+BLOCK: Final = 512
 """Bytes of what `st_blocks` counts (stat(2))."""
 
 
@@ -149,10 +149,10 @@ def sweep(folder: int, output: int, finished: Mapping[str, FileRecord]) -> None:
     for name in _inside(folder):
         if name not in {MARKER, JOURNAL, OUTPUT}:
             remove(folder, name)
-    for path, inside, status in list(_below(output)):
+    for path, inside, status in list(walk(output)):
         if path in finished and stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
             continue
-        with _folder_at(output, inside[:-1]) as at:
+        with folder_at(output, inside[:-1]) as at:
             if stat.S_ISDIR(status.st_mode):
                 with suppress(OSError):  # finished files are in it
                     os.rmdir(inside[-1], dir_fd=at)
@@ -192,9 +192,9 @@ def holds(
 def measure(folder: int, finished: Mapping[str, FileRecord]) -> Held:
     """Return what a staging folder has on the disk. Raises `OSError`."""
     allocated = entries = files = file_bytes = 0
-    for path, _, status in _below(folder):
+    for path, _, status in walk(folder):
         entries += 1
-        allocated += status.st_blocks * _BLOCK
+        allocated += status.st_blocks * BLOCK
         record = finished.get(path.removeprefix(f"{OUTPUT.decode()}/"))
         if record is not None and path.startswith(f"{OUTPUT.decode()}/") and record.size == status.st_size:
             files, file_bytes = files + 1, file_bytes + record.size
@@ -236,7 +236,7 @@ def _check_ours(place: Place, leftover: Leftover) -> None:
         raise Fault("resume.foreign", staging=staging, reason="others may write to it")
 
 
-def _below(folder: int) -> Iterator[tuple[str, tuple[bytes, ...], os.stat_result]]:
+def walk(folder: int) -> Iterator[tuple[str, tuple[bytes, ...], os.stat_result]]:
     """Yield what lies below an open folder, what is in a folder before the folder itself: path in words, parts and status."""
     yield from _walk(folder, ())
 
@@ -255,7 +255,7 @@ def _walk(folder: int, above: tuple[bytes, ...]) -> Iterator[tuple[str, tuple[by
 
 
 @contextmanager
-def _folder_at(folder: int, parts: Sequence[bytes]) -> Iterator[int]:
+def folder_at(folder: int, parts: Sequence[bytes]) -> Iterator[int]:
     """A descriptor of a folder below another one, for the length of the block. Raises `OSError`."""
     at = os.dup(folder)
     try:

@@ -15,6 +15,7 @@ from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.glossary import Glossary
+from shardscope.engine.model.leftovers import LeftoversDocument
 from shardscope.engine.model.lowered import IndexList, LoweredDocument, LoweredTensor, ShardGroup
 from shardscope.engine.model.manifest import Manifest, RenamesDocument, Run, VerificationDocument
 from shardscope.engine.model.mapdocuments import (
@@ -203,6 +204,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,
     schemas.STAGING: Marker,
+    schemas.LEFTOVERS: LeftoversDocument,
 }
 """The struct of each document, by its schema name."""
 

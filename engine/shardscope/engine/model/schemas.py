@@ -31,6 +31,7 @@ VERIFICATION: Final = "shardscope.verification/1"
 MAPPING: Final = "shardscope.mapping/1"
 BUNDLE: Final = "shardscope.bundle/1"
 STAGING: Final = "shardscope.staging/1"
+LEFTOVERS: Final = "shardscope.leftovers/1"
 
 NAMES: Final = (
     DESCRIPTOR,
@@ -59,6 +60,7 @@ NAMES: Final = (
     RUN,
     VERIFICATION,
     STAGING,
+    LEFTOVERS,
 )
 """Every document, in the order of display."""
 

@@ -12,6 +12,7 @@ from shardscope.engine.model.codes import (
     bundle,
     capability,
     claims,
+    clean,
     cluster,
     command,
     config,
@@ -93,6 +94,7 @@ CODES: Final[dict[str, Code]] = {
         staging.TABLE,
         promotion.TABLE,
         resume.TABLE,
+        clean.TABLE,
         command.TABLE,
         internal.TABLE,
     )
