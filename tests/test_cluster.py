@@ -47,9 +47,16 @@ class Client:
         return {f"worker-{number}": 1 for number in range(len(self.answers))}
 
     def run(
-        self, function: Callable[[bytes], bytes], data: bytes, *, workers: list[str], on_error: str
+        self,
+        function: Callable[[bytes], bytes],
+        data: bytes,
+        *,
+        workers: list[str],
+        on_error: str,
+        callback_timeout: float,
     ) -> dict[str, Any]:
         assert on_error == "return"
+        assert callback_timeout > 0
         return {name: answer(function, data) for name, answer in zip(workers, self.answers, strict=True)}
 
     def get_executor(self, *, pure: bool) -> Executor:

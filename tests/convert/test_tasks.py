@@ -152,6 +152,34 @@ def test_every_kind_of_source_travels(name: str, tmp_path: Path) -> None:
     assert read(tmp_path / "one") == read(tmp_path / "two")
 
 
+def test_a_single_file_travels(checkpoint: Path, tmp_path: Path) -> None:
+    source = checkpoint / "model-00001-of-00002.safetensors"
+    converted(source, tmp_path / "one")
+    with ThreadPoolExecutor(2) as threads:
+        converted(source, tmp_path / "two", executor=threads)
+
+    assert read(tmp_path / "one") == read(tmp_path / "two")
+
+
+def test_a_snapshot_of_a_cache_travels(checkpoint: Path, tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "models--x" / "blobs", tmp_path / "models--x" / "snapshots" / "0123"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for number, path in enumerate(sorted(checkpoint.iterdir())):
+        (blobs / f"{number}").write_bytes(path.read_bytes())
+        (snapshot / path.name).symlink_to(f"../../blobs/{number}")
+    for name, executor in (("one", None), ("two", ThreadPoolExecutor(2))):
+        found = prepare(snapshot, OPTIONS, hf_cache=True)
+        materialize(
+            snapshot, tmp_path / name, found, confirm=lambda _: True, hf_cache=True, executor=executor
+        )
+        if executor is not None:
+            executor.shutdown()
+
+    assert len(read(tmp_path / "one")) == 12
+    assert read(tmp_path / "one") == read(tmp_path / "two")
+
+
 def test_a_worker_that_is_killed_costs_its_unfinished_tasks(
     checkpoint: Path, truth: dict[str, bytes], tmp_path: Path
 ) -> None:

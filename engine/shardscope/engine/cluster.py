@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 SECURE: Final = frozenset({"tls", "wss"})
 """Schemes of addresses that TLS protects."""
 PATIENCE: Final = 30
-"""Seconds to wait for a scheduler, and for the answers of all workers."""
+"""Seconds to wait for a scheduler."""
+ANSWERS: Final = 120
+"""Seconds to wait until all workers have looked at their files: one that hangs in a dead mount never answers."""
 
 
 class Tls(Struct, frozen=True):
@@ -86,7 +88,9 @@ class DaskCluster:
             raise Fault("cluster.no_workers")
         asked, secret = question(source, area)
         try:
-            found = self.client.run(meet, packed_question(asked), workers=workers, on_error="return")
+            found = self.client.run(
+                meet, packed_question(asked), workers=workers, on_error="return", callback_timeout=ANSWERS
+            )
         except (OSError, TimeoutError) as error:
             raise Fault("cluster.unreachable", reason=_words(error)) from error
         for answer in found.values():

@@ -82,7 +82,7 @@ def carry_out(
     if (allow_gap or discard_old) and not replace:
         raise click.UsageError("--allow-gap and --discard-old need --replace.", click.get_current_context())
     cluster = cluster_of(given)
-    with session.interrupt.cooperative() as cancel, cluster as executor:
+    with cluster as executor, session.interrupt.cooperative() as cancel:
         with watching(session, job.progress, machine=job.as_json, long=True) as report:
             prepared = plan(cancel, report)
         confirmed = _Confirmation(session, job.word, yes=yes, machine=job.as_json)

@@ -34,17 +34,23 @@ def shares(tasks: Sequence[FileTask], workers: int, budget_bytes: int) -> list[S
     One file gets everything. Several are made side by side, so that their digests are, too, as far as all buffers together take no
     more than one file's at a time would.
     """
-    most = max((_buffers(task, workers, budget_bytes) for task in tasks), default=0)
-    for count in range(min(len(tasks), workers), 1, -1):
+    items = [task.written() for task in tasks]
+
+    def buffers(workers: int, budget_bytes: int) -> int:
+        return max(
+            memory(some, budget_bytes, workers, digest=task.digest, checks=bool(task.checks)).bytes
+            for task, some in zip(tasks, items, strict=True)
+        )
+
+    count = min(len(tasks), workers)
+    most = budget_bytes if count < 2 else max(budget_bytes, buffers(workers, budget_bytes))
+    while count > 1:
         each = budget_bytes // count
         found = [Share(workers // count + (n < workers % count), each) for n in range(count)]
-        if max(_buffers(task, found[0].workers, each) for task in tasks) * count <= max(most, budget_bytes):
+        if count * buffers(found[0].workers, each) <= most:
             return found
+        count //= 2
     return [Share(workers, budget_bytes)]
-
-
-def _buffers(task: FileTask, workers: int, budget_bytes: int) -> int:
-    return memory(task.written(), budget_bytes, workers, digest=task.digest, checks=bool(task.checks)).bytes
 
 
 class Either(threading.Event):
