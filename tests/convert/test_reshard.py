@@ -3,6 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,7 +241,7 @@ def test_a_changed_byte_in_a_rank_file_is_found(tmp_path: Path, name: str) -> No
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(
-    tmp_path: Path, code: str, numbers: Numbers, options: dict[str, str]
+    tmp_path: Path, code: str, numbers: Numbers, options: dict[str, Any]
 ) -> None:
     llama(tmp_path / "hf", layers=2, groups=4)
     with fault(code):

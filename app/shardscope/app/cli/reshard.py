@@ -17,12 +17,13 @@ from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
     from shardscope.engine.converting import Prepared
+    from shardscope.engine.geometry.mapping.targets import Sharding
     from shardscope.engine.model.progress import OnProgress
     from shardscope.engine.resharding import Aim
 
 WORD = "reshard"
 """What a person types to start."""
-_ZERO = {"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}
+_ZERO: "dict[str, Sharding]" = {"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}
 
 
 @command(
@@ -172,7 +173,8 @@ def reshard(
 def _aim(given: dict[str, Any], limits: tuple[tuple[str, int], ...]) -> "Aim":
     """Return the target that the options come to. Takes what is its own out of `given`."""
     from shardscope.engine import read_shard_map
-    from shardscope.engine.resharding import Aim, Numbers
+    from shardscope.engine.geometry.mapping.targets import Numbers
+    from shardscope.engine.resharding import Aim
 
     ctx = click.get_current_context()
     map_file, cuts, layout = (given.pop(name) for name in ("map_file", "cuts", "layout"))
@@ -189,7 +191,7 @@ def _aim(given: dict[str, Any], limits: tuple[tuple[str, int], ...]) -> "Aim":
         raise click.UsageError("--fsdp and --zero are two ways to share; choose one.", ctx)
     if not numbered:
         return Aim(layout)
-    sharding = "fsdp" if fsdp else _ZERO[zero or "0"]
+    sharding: Sharding = "fsdp" if fsdp else _ZERO[zero or "0"]
     numbers = Numbers(
         **{name: count or 1 for name, count in counts.items()},
         sharding=sharding,

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.geometry.constructors.flat import FlatBuffer, zero_group
+from shardscope.engine.geometry.document import written
+from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
 from shardscope.engine.geometry.mapping.targets import ANY, Cut, Numbers, Targets, is_vocabulary
 from shardscope.engine.model.blocker import Fault
@@ -22,7 +24,7 @@ from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
 from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.plan import Decision, RankLayout, Target
 from shardscope.engine.model.schemas import LOWERED, SHARD_MAP
-from shardscope.engine.model.shardmap import Replicate, ShardMapDocument, TensorMap
+from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, Replicate, ShardMapDocument, TensorMap
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted, display_name
 
@@ -98,30 +100,43 @@ def by_document(
     decisions = [_decision("target", f"{counted(len(of), 'tensor')} by maps", "--target", "--target", chosen)]
     if moved:
         decisions.append(_states(moved))
+    shapes = {item.name: item.shape for item in chosen}
     if isinstance(document, LoweredDocument):
-        some = {name: document.tensors[owner] for name, owner in of.items()}
-        pieces = {name: _without_dtype(tensor, name, of) for name, tensor in some.items()}
+        pieces = {
+            name: _lowered_like(document.tensors[at], shapes[name], own=name == at) for name, at in of.items()
+        }
         return Made(Target(layout, lowered=LoweredDocument(LOWERED, pieces)), tuple(decisions))
-    maps = {name: document.tensors[owner] for name, owner in of.items()}
-    shown = {
-        name: tensor if of[name] == name else TensorMap(tensor.shape, tensor.map, tensor.mesh)
-        for name, tensor in maps.items()
-    }
+    maps = {name: _map_like(document.tensors[at], shapes[name], own=name == at) for name, at in of.items()}
     meshes = {
-        name: mesh for name, mesh in document.meshes.items() if any(t.mesh == name for t in shown.values())
+        name: mesh for name, mesh in document.meshes.items() if any(t.mesh == name for t in maps.values())
     }
-    return Made(Target(layout, ShardMapDocument(SHARD_MAP, meshes, shown)), tuple(decisions))
+    return Made(Target(layout, ShardMapDocument(SHARD_MAP, meshes, maps)), tuple(decisions))
 
 
-def _without_dtype(tensor: LoweredTensor, name: str, of: Mapping[str, str]) -> LoweredTensor:
-    return tensor if of[name] == name else LoweredTensor(tensor.shape, tensor.shards, tensor.explicit)
+def _map_like(known: TensorMap, shape: Shape, *, own: bool) -> TensorMap:
+    """Return the map of a tensor, or of a state of it: the same one; a state of one element is on every rank of it."""
+    if own:
+        return known
+    return TensorMap(shape, known.map if shape == known.shape else Replicate(), known.mesh)
 
 
-def _owner(item: Chosen, owners: Owners, known: Mapping[str, object]) -> str | None:
-    if item.tensor.component == "model" and item.tensor.role != "state":
+def _lowered_like(known: LoweredTensor, shape: Shape, *, own: bool) -> LoweredTensor:
+    if own:
+        return known
+    if shape == known.shape:
+        return LoweredTensor(shape, known.shards, known.explicit)
+    ranks = tuple(sorted(rank for group in known.shards for rank in group.ranks))
+    mesh = DeviceMesh((MeshAxis("rank", len(ranks)),), ranks)
+    return written(lower(TensorMap(shape, Replicate()), mesh))
+
+
+def _owner(
+    item: Chosen, owners: Owners, known: Mapping[str, TensorMap] | Mapping[str, LoweredTensor]
+) -> str | None:
+    owner = owners.of(item.name, item.shape) if _is_state(item) else None
+    if owner is None or owner not in known:
         return None
-    owner = owners.of(item.name, item.shape)
-    return owner if owner is not None and owner in known and owners.of(owner, item.shape) == owner else None
+    return owner if prod(item.shape) == 1 or known[owner].shape == item.shape else None
 
 
 def by_numbers(
