@@ -19,7 +19,7 @@ SPACE = Space(limit(1 << 40), limit(1 << 20), NONE, NONE, NONE)
 MEMORY = Memory(limit(1 << 40), NONE, NONE, limit(1024))
 
 
-def plan(output: int | None = 1 << 30, peak: int | None = 1 << 27, buffers: int = 1 << 20) -> Plan:
+def plan(output: int | None = 1 << 30, peak: int | None = 1 << 27, buffers: int | None = 1 << 20) -> Plan:
     def figure(count: int | None) -> Estimate:
         return Estimate(count, Basis.DERIVED, "")
 

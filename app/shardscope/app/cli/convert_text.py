@@ -54,7 +54,9 @@ def parts(done: Converted, source: Target, target: str, *, decoded: bool) -> Ite
 
 
 def _path(label: str, text: str) -> Line:
-    return Line(f"  {label:<12}", "dim").append(text, "not dim")
+    line = Line(f"  {label:<12}", "dim")
+    line.append(text, "not dim")
+    return line
 
 
 def _operand(path: str) -> str:
