@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from shardscope.engine.geometry.check import check
     from shardscope.engine.geometry.compare import first_difference
     from shardscope.engine.geometry.compose import compose, invert
+    from shardscope.engine.geometry.exchange import Move, gather, moves, scatter, stream
     from shardscope.engine.geometry.explain import explain
     from shardscope.engine.geometry.lower import lower
+    from shardscope.engine.geometry.mapping.targets import Numbers
     from shardscope.engine.geometry.picture import picture, shard_picture
     from shardscope.engine.geometry.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.materializing import Converted, materialize
     from shardscope.engine.previewing import Preview, preview
+    from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
+    from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
     from shardscope.engine.shardmaps import (
         ShardMaps,
         read_deepspeed,
@@ -34,43 +38,57 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Aim",
     "Applied",
     "Converted",
     "Decoding",
     "Inspection",
+    "Move",
+    "Numbers",
     "Planner",
     "Prepared",
     "Preview",
     "ShardMaps",
     "assemble_files",
     "check",
+    "compare_reports",
     "compose",
     "explain",
     "first_difference",
+    "gather",
     "glossary",
     "inspect",
     "invert",
     "lower",
     "materialize",
+    "moves",
     "picture",
     "prepare",
+    "prepare_report",
+    "prepare_reshard",
     "preview",
     "read_capability",
     "read_deepspeed",
     "read_plan",
     "read_renames",
+    "read_report",
     "read_shapes",
     "read_shard_map",
+    "read_transfer",
     "reshard_files",
+    "scatter",
     "shard_picture",
     "slice_file",
     "sources",
+    "stream",
     "support_matrix",
     "to_deepspeed",
+    "transfers",
     "translate_deepspeed",
     "validate",
     "verify",
     "with_digests",
+    "write_report",
 ]
 
 
@@ -113,6 +131,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine.decoding import Decoding
 
             return Decoding
+        case "compare_reports" | "prepare_report" | "read_report" | "write_report":
+            from shardscope.engine import reporting
+
+            return getattr(reporting, name)
         case "verify":
             from shardscope.engine.comparison import verify
 
@@ -125,10 +147,20 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import converting
 
             return getattr(converting, name)
-        case "Planner":
-            from shardscope.engine.geometry.planning import Planner
-
-            return Planner
+        case (
+            "Aim"
+            | "Move"
+            | "Numbers"
+            | "Planner"
+            | "gather"
+            | "moves"
+            | "prepare_reshard"
+            | "read_transfer"
+            | "scatter"
+            | "stream"
+            | "transfers"
+        ):
+            return _transfers(name)
         case (
             "ShardMaps"
             | "read_deepspeed"
@@ -143,6 +175,26 @@ def __getattr__(name: str) -> Any:
     from shardscope.engine import inspection
 
     return getattr(inspection, name)
+
+
+def _transfers(name: str) -> Any:
+    """Return what plans transfers, and what carries them out."""
+    match name:
+        case "Planner":
+            from shardscope.engine.geometry.planning import Planner
+
+            return Planner
+        case "Numbers":
+            from shardscope.engine.geometry.mapping.targets import Numbers
+
+            return Numbers
+        case "Aim" | "prepare_reshard" | "read_transfer" | "transfers":
+            from shardscope.engine import resharding
+
+            return getattr(resharding, name)
+    from shardscope.engine.geometry import exchange
+
+    return getattr(exchange, name)
 
 
 def _geometry(name: str) -> Any:

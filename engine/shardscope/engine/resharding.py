@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.capabilities.reading import read_bytes
+from shardscope.engine.capabilities.reading import read_as, read_bytes
 from shardscope.engine.carrying import beside
 from shardscope.engine.convert.aiming import Made, Owners, by_document, by_numbers
 from shardscope.engine.convert.ranks import Aimed, Ranks, aimed
@@ -188,6 +188,11 @@ def fitting_layout(names: Sequence[str], facts: ModelFacts) -> LayoutTable:
     if missing is not None:
         raise missing
     raise Fault("reshard.no_table", table=nearest[1] if nearest else "", tensor=nearest[2] if nearest else "")
+
+
+def read_transfer(path: Path) -> TransferDocument:
+    """Return the copies that a file holds (`shardscope.transfer/1`). Raises `Fault`: those of `capabilities.reading.read_as`."""
+    return read_as(path, TransferDocument)
 
 
 def transfers(prepared: Prepared) -> TransferDocument:
