@@ -16,6 +16,7 @@ from pathlib import Path
 from claim_pages import glossary, matrix, readme, schema, sources
 from command_pages import commands, manual
 from gallery_pages import gallery
+from word_pages import words
 
 from shardscope.engine.capabilities.published import SCHEMA_FILES
 from shardscope.engine.model import limits
@@ -146,6 +147,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/support-matrix.md": matrix,
     "docs/glossary.md": glossary,
     "docs/sources.md": sources,
+    "engine/shardscope/engine/report/data/words.txt": words,
     "README.md": partial(readme, ROOT / "README.md"),
     **{f"{DATA}/{file}": partial(schema, name) for file, name in SCHEMA_FILES.items()},
 }

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.materializing import Converted, materialize
     from shardscope.engine.previewing import Preview, preview
-    from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
     from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
+    from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
     from shardscope.engine.shardmaps import (
         ShardMaps,
         read_deepspeed,
@@ -100,18 +100,8 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import previewing
 
             return getattr(previewing, name)
-        case "glossary" | "sources" | "support_matrix":
-            from shardscope.engine.capabilities import published
-
-            return getattr(published, name)
-        case "read_capability":
-            from shardscope.engine.capabilities.reading import read_capability
-
-            return read_capability
-        case "validate":
-            from shardscope.engine.capabilities.validation import validate
-
-            return validate
+        case "glossary" | "read_capability" | "sources" | "support_matrix" | "validate":
+            return _capabilities(name)
         case (
             "check"
             | "compose"
@@ -175,6 +165,22 @@ def __getattr__(name: str) -> Any:
     from shardscope.engine import inspection
 
     return getattr(inspection, name)
+
+
+def _capabilities(name: str) -> Any:
+    """Return what reads the registry and the claims."""
+    match name:
+        case "read_capability":
+            from shardscope.engine.capabilities.reading import read_capability
+
+            return read_capability
+        case "validate":
+            from shardscope.engine.capabilities.validation import validate
+
+            return validate
+    from shardscope.engine.capabilities import published
+
+    return getattr(published, name)
 
 
 def _transfers(name: str) -> Any:

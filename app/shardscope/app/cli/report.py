@@ -58,10 +58,15 @@ def render(
     width: int = WIDTH,
     color: bool = False,
     everything: bool = False,
+    here: bool = True,
 ) -> str:
-    """Return the report as text with line ends, and with terminal colours if `color`. `everything` cuts no list short."""
+    """Return the report as text with line ends, and with terminal colours if `color`. `everything` cuts no list short.
+
+    `here` tells that the checkpoint is at `path`, so that there is a next step to take.
+    """
     room = max(NARROWEST, min(width, WIDEST))
-    parts = (*_parts(descriptor, path, host, room, everything), *_next_steps(descriptor, path))
+    further = _next_steps(descriptor, path) if here else ()
+    parts = (*_parts(descriptor, path, host, room, everything), *further)
     return laid_out(parts, width=width, color=color)
 
 

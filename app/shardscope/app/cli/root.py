@@ -21,6 +21,7 @@ COMMANDS = (
     "reshard",
     "verify",
     "clean",
+    "report",
     "explain",
     "map",
     "matrix",
@@ -50,6 +51,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.tensors import tensors as command
             case "clean":
                 from shardscope.app.cli.clean import clean as command
+            case "report":
+                from shardscope.app.cli.reports import report as command
             case "explain":
                 from shardscope.app.cli.explain import explain as command
             case "map":

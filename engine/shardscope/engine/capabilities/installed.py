@@ -6,6 +6,7 @@ import sys
 from typing import Final
 
 _VERSION: Final = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,63}")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 UNREADABLE: Final = "an unreadable version"
 """What stands for a version in metadata that is no version: its text is not repeated."""
 
@@ -28,6 +29,20 @@ def installed_version(distribution: str) -> str | None:
     except (KeyError, OSError, UnicodeError):
         return UNREADABLE
     return version if _VERSION.fullmatch(version) else UNREADABLE
+
+
+def source_commit(distribution: str) -> str | None:
+    """Return the commit that a distribution was installed from, where its metadata record one (PEP 610), or null."""
+    import importlib.metadata
+    import json
+
+    found = next(iter(importlib.metadata.distributions(name=distribution)), None)
+    try:
+        text = None if found is None else found.read_text("direct_url.json")
+        commit = json.loads(text or "{}").get("vcs_info", {}).get("commit_id")
+    except (AttributeError, OSError, ValueError):
+        return None
+    return commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else None
 
 
 def same_version(required: str, observed: str) -> bool:

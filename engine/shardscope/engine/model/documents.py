@@ -29,6 +29,7 @@ from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
 from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
+from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.staging import Marker
@@ -204,6 +205,10 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,
     schemas.STAGING: Marker,
+    schemas.REPORT: Report,
+    schemas.REPORT_MANIFEST: ReportManifest,
+    schemas.REPORT_BUNDLE: ReportBundle,
+    schemas.REPORT_DIFFERENCE: ReportDifference,
     schemas.LEFTOVERS: LeftoversDocument,
 }
 """The struct of each document, by its schema name."""

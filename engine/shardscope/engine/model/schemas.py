@@ -31,6 +31,10 @@ VERIFICATION: Final = "shardscope.verification/1"
 MAPPING: Final = "shardscope.mapping/1"
 BUNDLE: Final = "shardscope.bundle/1"
 STAGING: Final = "shardscope.staging/1"
+REPORT: Final = "shardscope.report/1"
+REPORT_MANIFEST: Final = "shardscope.report-manifest/1"
+REPORT_BUNDLE: Final = "shardscope.report-bundle/1"
+REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
 
 NAMES: Final = (

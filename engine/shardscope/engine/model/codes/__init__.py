@@ -42,6 +42,7 @@ from shardscope.engine.model.codes import (
     plans,
     promotion,
     recognised,
+    report,
     reshard,
     resume,
     source,
@@ -95,6 +96,7 @@ CODES: Final[dict[str, Code]] = {
         promotion.TABLE,
         resume.TABLE,
         clean.TABLE,
+        report.TABLE,
         command.TABLE,
         internal.TABLE,
     )

@@ -1,0 +1,97 @@
+"""A bundle on disk: a zip with the same bytes for the same files, or a folder. Written whole or not at all, never over anything."""
+
+import io
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from typing import Final
+
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.text import path_text
+
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The first moment that a zip can name: the clock has no place in a report."""
+
+
+def packed(members: Mapping[str, bytes]) -> bytes:
+    """Return a zip of `members`, in their order, without times, owners or anything else of this machine."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.create_system = 3
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 6)
+    return buffer.getvalue()
+
+
+def is_zip(target: str) -> bool:
+    """Tell whether a bundle of this name is a zip; otherwise it is a folder."""
+    return target.lower().endswith(".zip")
+
+
+def refuse(target: str, source: str) -> None:
+    """Refuse a target that exists or lies inside the checkpoint, before any work is done for it.
+
+    Raises `Fault`: `output.exists`, `report.inside`.
+    """
+    shown = path_text(os.fsencode(target))
+    if os.path.lexists(target):
+        raise Fault("output.exists", file=shown)
+    root = os.path.realpath(source)
+    whole = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(target))), os.path.basename(target))
+    if os.path.isdir(root) and os.path.commonpath((root, whole)) == root:
+        raise Fault("report.inside", target=shown)
+
+
+def write(target: str, members: Mapping[str, bytes]) -> None:
+    """Write a bundle to `target`, readable by its owner alone until that person decides otherwise.
+
+    Raises `Fault`: `output.exists`, `report.write_failed`.
+    """
+    shown = path_text(os.fsencode(target))
+    try:
+        if is_zip(target):
+            _write_zip(target, packed(members))
+        else:
+            _write_folder(target, members)
+    except FileExistsError:
+        raise Fault("output.exists", file=shown) from None
+    except OSError as error:
+        reason = (error.strerror or "the system refuses").lower()
+        raise Fault("report.write_failed", target=shown, reason=reason) from None
+
+
+def _write_zip(target: str, data: bytes) -> None:
+    folder = os.path.dirname(os.path.abspath(target))
+    stage = os.path.join(folder, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
+    try:
+        _write_file(stage, data)
+        os.link(stage, target)  # unlike a rename it never replaces what came meanwhile
+    finally:
+        if os.path.lexists(stage):
+            os.unlink(stage)
+
+
+def _write_folder(target: str, members: Mapping[str, bytes]) -> None:
+    os.mkdir(target, 0o700)
+    written = []
+    try:
+        for name, data in members.items():
+            written.append(os.path.join(target, name))
+            _write_file(written[-1], data)
+    except BaseException:
+        for path in written:
+            if os.path.lexists(path):
+                os.unlink(path)
+        os.rmdir(target)
+        raise
+
+
+def _write_file(path: str, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)

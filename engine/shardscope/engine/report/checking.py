@@ -1,0 +1,59 @@
+"""The last look at a finished report: does it hold anything of this machine, or the shape of a secret?"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.secrets import find_secrets_in
+from shardscope.engine.report.identity import Identity
+
+_HEX: Final = re.compile(r"[0-9a-f]{64}")
+_RUNS: Final = re.compile(r"[^\W_]+")
+
+
+def check(members: Mapping[str, bytes], found: Iterable[Identity], public: Iterable[str] = ()) -> None:
+    """Search the finished files of a report, as they are to be written.
+
+    `public` are texts that are in the report on purpose and may stand in the environment as well: versions.
+
+    Raises `Fault` `report.identity`, which names the kind of what was found and the file, and never the text.
+    """
+    passed = set()
+    for text in public:
+        passed |= {text.lower(), *_RUNS.findall(text.lower())}
+    wanted = [each for each in found if each.value not in passed]
+    for name, data in members.items():
+        value = msgspec.json.decode(data) if name.endswith(".json") else data.decode()
+        for place in find_secrets_in(value):
+            raise Fault("report.identity", kind=place.kind.value, member=name)
+        texts = set(_strings(value))
+        digests = {text for text in texts if _HEX.fullmatch(text)}
+        _search("\n".join(sorted(texts - digests)).lower(), digests, wanted, name)
+
+
+def _search(text: str, digests: set[str], wanted: Iterable[Identity], member: str) -> None:
+    for each in wanted:
+        hit = each.value in digests or (
+            each.value in text
+            and (
+                each.anywhere or re.search(rf"(?<![^\W_]){re.escape(each.value)}(?![^\W_])", text) is not None
+            )
+        )
+        if hit:
+            raise Fault("report.identity", kind=each.kind, member=member)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string of a document. Keys are ours: they are fields of structs and parameters of codes."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
