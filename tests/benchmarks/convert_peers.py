@@ -2,7 +2,7 @@
 
 Names: zero3, zero2 (by `zero_to_fp32 --safe_serialization`), dcp (by `dcp_to_torch_save`, and by `cp`). Both sides read the same files
 and write all weights. A pair is ours, theirs, ours: the ratio of ours to itself is the noise of the moment. Memory is that of a
-process with all that it started, sampled each hundredth of a second.
+process with all that it started, sampled each hundredth of a second. No digest is made, as theirs make none; `--digest sha256` makes ours.
 
 The tools live in `.venv-producers` (`make test-producers`); without it there is nothing to measure. The saves are made on the spot,
 with the states of the optimizer that a real one has, below /dev/shm, and removed.
@@ -11,6 +11,7 @@ with the states of the optimizer that a real one has, below /dev/shm, and remove
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -35,6 +36,7 @@ RANKS = 4
 HIDDEN, INNER, WORDS = 2048, 5632, 32000
 LEAST_FASTER = 3.0
 MOST_MEMORY = 1 / 8
+DIGEST = "SHARDSCOPE_BENCHMARK_DIGEST"
 MOST_BY_CP = 2.0
 MOST_ANONYMOUS = 128
 
@@ -46,12 +48,14 @@ class Ran(NamedTuple):
     resident: int
     """Bytes, at most at one time."""
     anonymous: int
+    processor: float
+    """Seconds of processor time, which say more than those of the clock where others work beside."""
 
 
 def run(*command: object) -> Ran:
     """Run a command to its end and watch its memory."""
     environment = os.environ | {"OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
-    start = time.perf_counter()
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile() as told:
         child = subprocess.Popen([str(word) for word in command], stdout=told, stderr=told, env=environment)
         resident = anonymous = 0
@@ -66,7 +70,9 @@ def run(*command: object) -> Ran:
             sys.exit(
                 f"{command[:6]} ended with {child.returncode}: {told.read()[-1500:].decode(errors='replace')}"
             )
-    return Ran(seconds, resident, anonymous)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Ran(seconds, resident, anonymous, spent)
 
 
 def family(pid: int) -> Iterator[int]:
@@ -181,7 +187,8 @@ def dcp(folder: Path, mb: int) -> None:
 
 
 def ours(source: Path, out: Path) -> tuple[object, ...]:
-    return (sys.executable, "-m", "shardscope", "convert", source, out, "--decode", "--yes", "--quiet")
+    asked = ("--decode", "--yes", "--quiet", "--digest", os.environ.get(DIGEST, "none"))
+    return (sys.executable, "-m", "shardscope", "convert", source, out, *asked)
 
 
 def zero_to_fp32(source: Path, out: Path) -> tuple[object, ...]:
@@ -207,6 +214,9 @@ class Kept:
             if place.is_file():
                 place.unlink()
         self.runs.append(run(*self.command(self.source, self.out)))
+        took = self.runs[-1]
+        figures = f"{took.seconds:.1f} s ({took.processor:.1f} of processor), {took.resident / MIB:.0f} MiB resident, {took.anonymous / MIB:.0f} anonymous"
+        print(f"  {self.out.name}: {figures}", file=sys.stderr, flush=True)
         record = self.out / "shardscope-run.json"
         if record.is_file():
             self.stages.append(json.loads(record.read_text())["seconds_by_stage"])
@@ -220,6 +230,10 @@ class Kept:
     @property
     def anonymous(self) -> float:
         return statistics.median(item.anonymous for item in self.runs) / MIB
+
+    @property
+    def processor(self) -> float:
+        return statistics.median(item.processor for item in self.runs)
 
     @property
     def staged(self) -> dict[str, float]:
@@ -238,6 +252,9 @@ def beside_tool(name: str, tool: Callable[[Path, Path], tuple[object, ...]], whe
     print(
         f"  {they.bytes / MIB:.0f} MiB out; ours {we.resident:.0f} MiB resident ({we.anonymous:.0f} anonymous), "
         f"theirs {they.resident:.0f} ({they.anonymous:.0f}): ours is 1/{1 / share:.1f} of theirs; our stages {we.staged}"
+    )
+    print(
+        f"  processor time {they.processor:.1f} s by {we.processor:.1f} s: {they.processor / we.processor:.1f} times"
     )
     faster, smaller = ratio.median >= LEAST_FASTER, share <= MOST_MEMORY
     print(
@@ -274,10 +291,14 @@ def main() -> int:
     parser.add_argument("--mb", type=int, default=1024, help="MiB of weights as written")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--base", default="/dev/shm")
+    parser.add_argument(
+        "--digest", choices=["none", "sha256"], default="none", help="ours; theirs makes none"
+    )
     asked = parser.parse_args()
     if not TOOLS.is_file():
         print("nothing to measure: make .venv-producers with `make test-producers`")
         return 0
+    os.environ[DIGEST] = asked.digest
     held = True
     for name in asked.names:
         with tempfile.TemporaryDirectory(prefix="shardscope-peers-", dir=asked.base) as folder:
