@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from shardscope.app.cli import progress
+from shardscope.app.cli.interrupt import Interrupt
 from shardscope.app.cli.plan_text import render
 from shardscope.engine.model.blocker import Finding, blocker
 from shardscope.engine.model.evidence import Basis
@@ -276,3 +277,11 @@ def test_a_signal_at_the_question_ends_it_at_once(tmp_path: Path) -> None:
     os.close(leader)
     assert b"\nshardscope: Stopped by SIGTERM; nothing was written." in seen.replace(b"\r", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_a_signal_just_before_a_question_is_not_lost() -> None:
+    interrupt = Interrupt()
+    with interrupt.cooperative() as event:
+        event.set()
+        with pytest.raises(KeyboardInterrupt), interrupt.abrupt():
+            pytest.fail("nobody is asked any more")

@@ -61,6 +61,8 @@ class Interrupt:
         """Inside the block, within `cooperative`, a person is asked something: the first signal ends it at once."""
         before, self._cooperative = self._cooperative, False
         try:
+            if self.event.is_set():  # it came just before, and nobody has looked yet
+                raise KeyboardInterrupt
             yield
         finally:
             self._cooperative = before
