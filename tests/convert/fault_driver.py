@@ -5,6 +5,7 @@ staging and the stages of a conversion are watched from outside.
 """
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -22,7 +23,7 @@ import msgspec
 
 from shardscope.app.main import main as shardscope
 from shardscope.engine import materializing
-from shardscope.engine.convert import copying, dispatch, running, tasks
+from shardscope.engine.convert import copying, dispatch, running, tasks, threads
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.model.course import Course
 from shardscope.engine.verifying import verify_staged
@@ -39,6 +40,8 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
     step: str | int | None = None
     """Before which step it happens: its number, or the first of this name."""
     signal: int | None = None
+    signals: list[int] | None = None
+    """Several, one right after the other."""
     seconds: float | None = None
     """A signal comes at a random moment of so many seconds."""
     seed: int = 0
@@ -53,6 +56,18 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
     remove: str | None = None
     make: str | None = None
     """Make this folder, or this file where its parent is there and it has a suffix."""
+    alarm: float | None = None
+    """Somebody stops it so many seconds later."""
+    crowd: str | None = None
+    """Fill this folder's file system with files."""
+    descriptors: int | None = None
+    """So many more may be open."""
+    clock: float | None = None
+    """The clock on the wall jumps by up to so many seconds at each look."""
+    lie: int | None = None
+    """Every file has a wrong byte, at a place that this number decides, and the digest of what it holds."""
+    delay: float | None = None
+    """Each read of the source takes so many seconds longer."""
     call: str | None = None
     """A function of `os` that fails from then on,"""
     error: str = "EIO"
@@ -90,10 +105,62 @@ def _limit(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
+def _crowd(folder: str) -> None:
+    Path(folder).mkdir()
+    with suppress(OSError):
+        for number in range(1_000_000):
+            (Path(folder) / str(number)).touch(exist_ok=False)
+
+
+def _descriptors(more: int) -> None:
+    held = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + more, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def _clock(most: float) -> None:
+    real, jumps = time.time, random.Random(most)
+    time.time = lambda: real() + jumps.uniform(-most, most)
+
+
+def _lie(seed: int) -> None:
+    """Let copying write one wrong byte into each file, behind its header."""
+    real = running.copy_task
+
+    def lying(task: tasks.FileTask, output: Any, **named: Any) -> copying.Copied:
+        copied = real(task, output, **named)
+        at = random.Random(seed).randrange(len(task.header), task.size)
+        wrong = bytes([os.pread(output.fileno(), 1, at)[0] ^ 0xFF])
+        os.pwrite(output.fileno(), wrong, at)
+        data = os.pread(output.fileno(), task.size, 0)
+        return msgspec.structs.replace(copied, sha256=hashlib.sha256(data).hexdigest())
+
+    for owner, name in ((threads, "copy_task"), (running, "copy_task")):
+        setattr(owner, name, lying)
+
+
+def _delay(seconds: float) -> None:
+    def slow(real: Callable[..., Any]) -> Callable[..., Any]:
+        def later(*given: Any) -> Any:
+            time.sleep(seconds)
+            return real(*given)
+
+        return later
+
+    for name in ("pread", "preadv", "copy_file_range"):
+        setattr(os, name, slow(getattr(os, name)))
+
+
 DOES: dict[str, Callable[[Any], object]] = {
     "signal": lambda number: os.kill(os.getpid(), number),
+    "signals": lambda numbers: [os.kill(os.getpid(), number) for number in numbers],
     "fill": _fill,
     "limit": _limit,
+    "descriptors": _descriptors,
+    "crowd": _crowd,
+    "alarm": lambda seconds: threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM)).start(),
+    "clock": _clock,
+    "lie": _lie,
+    "delay": _delay,
     "touch": lambda path: os.utime(path),
     "grow": _grow,
     "cut": lambda path: os.truncate(path, os.stat(path).st_size - 1),
