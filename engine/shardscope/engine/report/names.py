@@ -25,6 +25,9 @@ SUFFIXES: Final = frozenset(
 """Endings that say what kind of file it is: they stay, whatever the mode."""
 
 _SEPARATORS: Final = re.compile(r"([._/:-]+)")
+_LARGE: Final = re.compile(r"\d\d")
+_NUMBERED: Final = re.compile(r"(?<![^\W_])(?:\d+(?:\.\d+){3,}|\d+(?:[:-]\d+){2,})(?![^\W_])")
+"""Numbers in a row: addresses, dates, cards. Four small ones after points are a chunk of an array."""
 _PHRASE: Final = re.compile(r"([\s._/:,*+()-]+)")
 _TEXT: Final = re.compile(r"""([\s,;:=×+*()&|'"`\[\]{}<>!?…·≥≤–#%]+)""")
 _HIDDEN: Final = re.compile("\ue000(\\d+)\ue001")
@@ -119,13 +122,19 @@ class Names:
             text = self._private.sub(lambda match: self._token(match[0], "this machine"), text)
         hits = find_secrets(text)
         if not hits:
-            return text
+            return self._without_rows(text)
         parts: list[str] = []
         end = 0
         for hit in hits:
             parts += (text[end : hit.start], self._token(text[hit.start : hit.end], hit.kind.value))
             end = hit.end
-        return "".join((*parts, text[end:]))
+        return self._without_rows("".join((*parts, text[end:])))
+
+    def _without_rows(self, text: str) -> str:
+        """Return `text` with a token for each row of numbers that could be somebody's."""
+        return _NUMBERED.sub(
+            lambda match: self._token(match[0]) if _LARGE.search(match[0]) else match[0], text
+        )
 
     def _visible(self, text: str) -> str:
         return _HIDDEN.sub(lambda match: f"{{{match[1]}}}", text)

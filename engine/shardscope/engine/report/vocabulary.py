@@ -1,7 +1,8 @@
 """The closed vocabulary: words that say nothing about anybody, because every copy of shardscope has them.
 
 A secret, a person or a machine is told by an uncommon word. So a word of a checkpoint is repeated only where it is one of ours:
-of our own sentences, of the naming schemes of model code, of public model families (`data/words.txt`, made by `docs/generate.py`).
+of our own sentences and naming schemes (`data/words.txt`, made by `docs/generate.py`), or of the names of public models and their
+classes (`data/public.txt`, kept by hand).
 """
 
 import re
@@ -21,7 +22,17 @@ DIGITS: Final = 7
 @cache
 def words() -> frozenset[str]:
     """Return the vocabulary, in lower case."""
-    text = files("shardscope.engine.report").joinpath("data/words.txt").read_text(encoding="ascii")
+    return _listed("words.txt") | public()
+
+
+@cache
+def public() -> frozenset[str]:
+    """Return the words that names of classes may be made of, in lower case."""
+    return _listed("public.txt")
+
+
+def _listed(file: str) -> frozenset[str]:
+    text = files("shardscope.engine.report").joinpath("data", file).read_text(encoding="ascii")
     return frozenset(text.split())
 
 
@@ -33,7 +44,7 @@ def is_number(run: str) -> bool:
 def is_common(run: str) -> bool:
     """Tell whether `run`, which holds no separator, is made of words and numbers that say nothing about anybody.
 
-    A word (`weight`), words without a break (`LlamaForCausalLM`), a number, or a word with a number before or after it (`70b`,
+    A word (`weight`), the name of a class made of public words (`LlamaForCausalLM`), a number, or a word with a number before or after it (`70b`,
     `step1000`). Anything that alternates more often looks like a key and is none of these.
     """
     if not run.isascii() or len(run) > 64:
@@ -54,9 +65,7 @@ def _is_spelt(run: str) -> bool:
     if run.lower() in words():
         return True
     parts = _HUMP.findall(run)
-    return (
-        "".join(parts) == run and all(part.lower() in words() for part in parts) and max(map(len, parts)) > 1
-    )
+    return "".join(parts) == run and all(part.lower() in public() for part in parts)
 
 
 def is_commonplace(text: str) -> bool:
