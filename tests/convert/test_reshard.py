@@ -302,3 +302,51 @@ def test_nothing_is_left_of_a_plan_that_was_declined(tmp_path: Path) -> None:
         )
     assert [path.name for path in tmp_path.iterdir()] == ["hf"]
     assert load_file(tmp_path / "hf/model.safetensors")
+
+
+def test_other_executors_write_the_same_bytes(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from shardscope.engine import materialize
+
+    llama(tmp_path / "hf")
+    target = aim(Numbers(tp=2, dp=2, sharding="zero3", vocabulary_multiple=64))
+    resharded(tmp_path / "hf", tmp_path / "one", target)
+    with ThreadPoolExecutor(2) as executor:
+        materialize(
+            tmp_path / "hf",
+            tmp_path / "two",
+            planned(tmp_path / "hf", target),
+            confirm=lambda _: True,
+            executor=executor,
+        )
+
+    for path in (tmp_path / "one").glob("*.safetensors"):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_a_lost_run_is_gone_on_with(tmp_path: Path) -> None:
+    from shardscope.engine import materialize
+    from shardscope.engine.model.progress import Cancelled, Progress
+
+    llama(tmp_path / "hf")
+    target = aim(Numbers(tp=2, pp=2))
+    resharded(tmp_path / "hf", tmp_path / "one", target)
+    stages: list[str] = []
+
+    def lose(report: Progress) -> None:
+        stages.append(report.stage)
+        if report.stage == "verify":
+            raise Cancelled
+
+    options: Any = {"confirm": lambda _: True, "resume": True}
+    with pytest.raises(Cancelled):
+        materialize(
+            tmp_path / "hf", tmp_path / "two", planned(tmp_path / "hf", target), progress=lose, **options
+        )
+    assert not (tmp_path / "two").exists()
+    done = materialize(tmp_path / "hf", tmp_path / "two", planned(tmp_path / "hf", target), **options)
+
+    assert done.run.resumed_bytes > 0
+    for path in (tmp_path / "one").glob("*.safetensors"):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
