@@ -258,3 +258,46 @@ def test_big_endian_numbers_are_turned_round(tmp_path: Path) -> None:
         save(tmp_path / "m.pt", {"a": Tensor("0", 2, [2])}, {"0": floats(1, 2)[::-1]}, byteorder="big")
     )
     assert value_of(found, "a") == floats(2, 1)
+
+
+def test_tensors_that_a_foreign_object_is_made_of_are_listed_by_place(tmp_path: Path) -> None:
+    def tensor(key: str) -> Tensor:
+        return Tensor(key, 1, [1])
+
+    value = {
+        "named": Called("__main__", "Pair", (tensor("0"), 7)),
+        "deep": Called("__main__", "Box", ({"w": [tensor("1")]},)),
+        "slots": Called("__main__", "Cell", (), (3, tensor("2"))),
+        "plain": Called("__main__", "Colour", (1,)),
+    }
+    found = decode(save(tmp_path / "m.pt", value, {key: floats(float(key)) for key in "012"}))
+    assert {each.name: value_of(found, each.name) for each in found.tensors} == {
+        "named.0": floats(0),
+        "deep.0.w.0": floats(1),
+        "slots.0.1": floats(2),
+    }
+
+
+def test_a_random_generator_of_numpy_is_understood(tmp_path: Path) -> None:
+    seeds = Called(
+        "numpy.random.bit_generator",
+        "__pyx_unpickle_SeedSequence",
+        ("SeedSequence", 65708578, None),
+        (1, 0, None, 4, ()),
+    )
+    bits = Called(
+        "numpy.random._pickle",
+        "__bit_generator_ctor",
+        ("PCG64",),
+        ({"bit_generator": "PCG64", "state": {"state": 1 << 100}}, seeds),
+    )
+    generator = Called("numpy.random._pickle", "__generator_ctor", (bits,))
+    found = decode(save(tmp_path / "m.pt", {"rng": generator, "w": Tensor("0", 1, [1])}, {"0": floats(1)}))
+    assert [tensor.name for tensor in found.tensors] == ["w"]
+    assert not [code for code in found.codes if code.startswith("pickle.")]
+
+
+def test_a_pickle_that_lost_its_archive_has_tensors_without_bytes(tmp_path: Path) -> None:
+    (tmp_path / "data.pkl").write_bytes(pickled({"a": Tensor("0", 2, [2])}))
+    found = decode(tmp_path / "data.pkl")
+    assert named(found, "torch.tensor_lost")["tensor"] == "a"

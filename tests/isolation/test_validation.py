@@ -171,7 +171,7 @@ LOOKED_AT: dict[type, str] = {
     Pairs: "kind keys values",
     PickledTensor: "kind dtype shape strides offset storage requires_grad parameter subclass state parts",
     Record: "kind names values",
-    Named: "module name called persistent state items",
+    Named: "module name called persistent state items others",
     DcpChunks: "names dtypes shapes counts offsets sizes files file begin length transforms transform_lists strays "
     "properties planner storage_meta version extra writers writer",
     PickledStorage: "key dtype location elements view",

@@ -148,7 +148,7 @@ class Decoder:
                 raise Fault("torch.tar_form")
             case Nature.PICKLE:
                 tree = self._decoded(entry, begin, self._bytes(part, 0, part.size))
-                return TorchFile(entry, tree, (), "pickle")
+                return TorchFile(entry, tree, (None,) * len(tree.pickled.storages), "pickle")
         raise Fault("torch.not_torch", found=found.value)
 
     def fragment(self, file: TorchFile, tensor: PickledTensor, label: int = 0) -> Fragment | None:

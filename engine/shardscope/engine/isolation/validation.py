@@ -110,7 +110,7 @@ def _record(node: Record, nodes: int, _: int) -> None:
 
 
 def _named(node: Named, nodes: int, _: int) -> None:
-    _maybe_within((node.state, node.items), nodes)
+    _maybe_within((node.state, node.items, node.others), nodes)
 
 
 def _long(node: Long, _: int, __: int) -> None:

@@ -94,6 +94,9 @@ class Named(Struct, frozen=True, array_like=True, tag="n", gc=False):
     """Of an object: the state that the stream gives it (BUILD), where that is one mapping: the attributes of a module."""
     items: Number | None = None
     """Of an object: what the stream puts into it by key, as a mapping: it may be a state dict of a class of its own."""
+    others: Number | None = None
+    """Of an object: what else the stream gives it, as one sequence, where that is more than plain values: the arguments of the call
+    (the fields of a named tuple), then states that are no mapping, then elements that are appended."""
 
 
 class DcpChunks(Struct, frozen=True, array_like=True, tag="c"):

@@ -76,9 +76,10 @@ def walk(tree: Tree, root: Number) -> Walked:
         if isinstance(node, PickledTensor):
             found.tensors.append(Leaf(name or ROOT, top, node, role))
             continue
+        if isinstance(node, Named) and node.module in _REBUILDERS and node.name.startswith("_rebuild"):
+            found.malformed.append(name or ROOT)
+            continue
         if not holds(node):
-            if isinstance(node, Named) and node.module in _REBUILDERS and node.name.startswith("_rebuild"):
-                found.malformed.append(name or ROOT)
             continue
         if number in inside or (found.bounded is not None and number in seen):
             continue
@@ -104,7 +105,7 @@ def holds(node: Node) -> bool:
         return True
     if isinstance(node, Record):
         return node.kind == "Namespace"
-    return isinstance(node, Named) and (node.state is not None or node.items is not None)
+    return isinstance(node, Named) and not (node.state is None and node.items is None and node.others is None)
 
 
 _Below = tuple[str, str, Number, Role | None]
@@ -163,8 +164,12 @@ def _odd(tree: Tree, key: Number) -> str:
 
 
 def _attributes(tree: Tree, prefix: str, node: Named, found: Walked) -> Iterator[_Below]:
-    """Yield what an object of a foreign class holds: items, of a module what its state_dict() lists, of others every attribute."""
+    """Yield what an object of a foreign class holds: what it is made of by place (a named tuple's fields), items by key, and of a
+    module what its state_dict() lists, of others every attribute.
+    """
     state = node.state
+    for key, child in tree.entries(node.others):
+        yield f"{prefix}{key}", str(key), child, None
     for key, child in tree.entries(node.items):
         yield f"{prefix}{key}", str(key), child, None
     if tree.has(state, "_parameters") and tree.has(state, "_modules"):

@@ -200,10 +200,13 @@ class Facts:
 
     def opaque(self, key: tuple[str, str], call: Call) -> Named:
         """Return a call that nothing is known of, with what is put into it: that is data like any other."""
+        others: list[object] = [*call.args, *(call.kwargs or ())[1::2]]
         try:
             fields = state_fields(call)
         except Odd:
             fields = {}
+            others += call.states or ()
+        others += call.appends or ()
         self.spend(len(key[0]) + len(key[1]) + sum(map(len, fields)))
         state: Number | None = None
         items: Number | None = None
@@ -213,7 +216,10 @@ class Facts:
             )
         if call.items:
             items = self.fresh(self.mapping("dict", call.items))
-        return Named(*key, called=True, state=state, items=items)
+        rest: Number | None = None
+        if any(type(each) in _HOLDING for each in others):
+            rest = self.fresh(Items("tuple", self.numbers(others)))
+        return Named(*key, called=True, state=state, items=items, others=rest)
 
     def odd(self, key: tuple[str, str]) -> None:
         """Count a call whose arguments are not those of its name."""
@@ -278,6 +284,8 @@ def _weight(node: Node | None) -> int:
 
 
 _VALUES: Final = frozenset({type(None), bool, float, str})
+_HOLDING: Final = frozenset({Call, Dict, Set, FrozenSet, list, tuple})
+"""What may hold a tensor, or be one."""
 
 
 def record(facts: Facts, kind: str, fields: dict[str, object]) -> Record:

@@ -89,7 +89,10 @@ _NUMPY: Final[Rules] = {
         fields("RandomState", ("bit_generator", "constructor")),
         "__randomstate_ctor", "__generator_ctor",
     ),
-    ("numpy.random._pickle", "__bit_generator_ctor"): fields("BitGenerator", ("name",)),
+    ("numpy.random._pickle", "__bit_generator_ctor"): fields("BitGenerator", ("name",), ("state", "seed_sequence")),
+    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"): fields(
+        "SeedSequence", ("class", "checksum", "state"), ("entropy", "n_children_spawned", "pool", "pool_size", "spawn_key")
+    ),
     ("numpy.random.mtrand", "RandomState"): fields("RandomState", ("seed",)),
 }  # fmt: skip
 
@@ -255,6 +258,7 @@ _NAMES: Final = frozenset(
     }
     | {(module, name) for module in ("builtins", "__builtin__") for name in ("int", "float", "str", "bool", "unicode", "long")}
     | {(f"numpy.random._{kind.lower()}", kind) for kind in ("MT19937", "PCG64", "Philox", "SFC64")}
+    | {("numpy.random._pcg64", "PCG64DXSM"), ("numpy.random.bit_generator", "SeedSequence")}
 )  # fmt: skip
 
 TABLE: Final = Table(
