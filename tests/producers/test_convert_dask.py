@@ -1,6 +1,7 @@
 """A real Dask cluster of worker processes: the same bytes as one process makes, also when a worker is killed in the middle.
 
-`python tests/producers/test_convert_dask.py MEGABYTES` prints the throughput of cluster and single process side by side.
+`python tests/producers/test_convert_dask.py [MEGABYTES [MEGABYTES OF A FILE]]` prints the throughput of cluster and single process side by
+side.
 """
 
 import json
@@ -228,8 +229,8 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def main(megabytes: int, pairs: int = 5) -> None:
-    """Print medians of the time of copying, cluster and single process in turn."""
+def main(megabytes: int, shard: int, pairs: int = 5) -> None:
+    """Print medians of the rate of copying, cluster and single process in turn, in files of `shard` bytes."""
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="shardscope-dask-", dir=base) as name, cluster() as made:
         room = Path(name)
@@ -238,8 +239,8 @@ def main(megabytes: int, pairs: int = 5) -> None:
         with DaskCluster(made.scheduler_address, insecure=True) as workers:
             for number in range(pairs):
                 for found, options, executor in (
-                    (local, PlanOptions(max_shard_bytes=32 << 20, workers=WORKERS, dtype="BF16"), None),
-                    (shared, OPTIONS, workers),
+                    (local, PlanOptions(max_shard_bytes=shard, workers=WORKERS, dtype="BF16"), None),
+                    (shared, PlanOptions(max_shard_bytes=shard, workers=1, dtype="BF16"), workers),
                 ):
                     out = room / f"out{number}"
                     done = convert(source, out, options, executor=executor)
@@ -253,4 +254,7 @@ def main(megabytes: int, pairs: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1024)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 1024,
+        int(sys.argv[2]) << 20 if len(sys.argv) > 2 else 128 << 20,
+    )
