@@ -295,3 +295,21 @@ def test_nothing_is_carried_along_where_that_is_said(command: Command, tmp_path:
     convert(command, LLAMA, tmp_path / "out", "--no-carry")
 
     assert not (tmp_path / "out/config.json").exists()
+
+
+def test_an_adapter_keeps_the_names_that_its_loader_looks_for(command: Command, tmp_path: Path) -> None:
+    convert(command, str(FIXTURES / "peft/lora_gpt2_bin_rslora/checkpoint"), tmp_path / "out")
+
+    assert {"adapter_model.safetensors", "adapter_config.json"} <= {
+        p.name for p in (tmp_path / "out").iterdir()
+    }
+    assert not (tmp_path / "out/model.safetensors").exists()
+
+
+def test_two_checkpoints_behind_pickles_are_compared(command: Command) -> None:
+    same = command("verify", ZERO, "--against", ZERO, "--decode")
+    other = command("verify", ZERO, "--against", DCP, "--decode", "--json")
+
+    assert same.code == 0, same
+    assert other.code == ExitCode.BLOCKED
+    assert json.loads(other.out)["differences"]

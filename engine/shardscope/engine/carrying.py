@@ -14,7 +14,7 @@ from shardscope.engine.model.plan import CarriedFile
 from shardscope.engine.model.source import Entry, Inventory
 from shardscope.engine.source.source import Source
 
-ROLES: Final = frozenset({"config", "tokenizer"})
+ROLES: Final = frozenset({"config", "adapter config", "tokenizer"})
 """Files that loaders read as data. Code never comes along."""
 DOCUMENTS: Final = frozenset({"LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "USE_POLICY.md"})
 MOST_BYTES: Final = 256 << 20

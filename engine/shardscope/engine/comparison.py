@@ -56,6 +56,7 @@ def verify(
     against: str | os.PathLike[str] | None = None,
     *,
     decoding: Decoding | None = None,
+    decoding_against: Decoding | None = None,
     limits: Limits | None = None,
     hf_cache: bool = False,
     cancel: threading.Event | None = None,
@@ -65,10 +66,18 @@ def verify(
     its tensors against the checkpoint `against`.
 
     Tensors are matched by the manifest, and by name where there is none. One that the conversion cast is compared after the
-    same cast. Raises `Fault`: those of `inspect`, `verify.nothing`; `Cancelled`.
+    same cast. Each decoding allows the pickles of its side to be read as data, for this call. Raises `Fault`: those of `inspect`, `verify.nothing`; `Cancelled`.
     """
     bounds = limits or Limits()
-    found = inspect(path, limits=bounds, digest="none", with_catalogue=True, cancel=cancel, progress=progress)
+    found = inspect(
+        path,
+        limits=bounds,
+        digest="none",
+        decoding=decoding,
+        with_catalogue=True,
+        cancel=cancel,
+        progress=progress,
+    )
     here = _Side(path, found, found.catalogue or Catalogue(()))
     here = replace(here, catalogue=_put_together(here, bounds))
     if not here.catalogue.tensors:
@@ -83,7 +92,7 @@ def verify(
             limits=bounds,
             digest="none",
             hf_cache=hf_cache,
-            decoding=decoding,
+            decoding=decoding_against,
             with_catalogue=True,
             cancel=cancel,
             progress=progress,

@@ -23,7 +23,7 @@ from shardscope.engine.convert.ranks import documents_beside
 from shardscope.engine.convert.readback import check_digests
 from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
-from shardscope.engine.convert.sharding import INDEX, index
+from shardscope.engine.convert.sharding import index, index_name
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
 from shardscope.engine.convert.threads import run_here, what_was_taken
@@ -288,7 +288,10 @@ class _Work:
         if self.plan.target is not None:
             yield from documents_beside(self.plan, self._tensors).items()
         elif len(self.plan.files) > 1:
-            yield INDEX, msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n"
+            yield (
+                index_name(self.plan.files),
+                msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n",
+            )
 
     def task_source(self) -> TaskSource:
         """Return the source as another process finds it."""

@@ -19,7 +19,7 @@ SHOWN = 20
     examples=(
         ("shardscope verify ./out", "Headers, index, and the digests of its manifest."),
         ("shardscope verify ./out --against ./ckpt --decode", "Every byte of every tensor, too."),
-        ("shardscope verify ./a --against ./b", "Any two checkpoints, tensor by tensor."),
+        ("shardscope verify ./step-1 --against ./step-2 --decode", "Any two checkpoints, tensor by tensor."),
     ),
     notes="""Tensors are matched by the manifest of PATH, and by name where there is none. What the conversion cast is compared after the
     same cast, and a vocabulary that it trimmed row by row. Memory stays bounded whatever the size of a tensor.""",
@@ -30,7 +30,7 @@ SHOWN = 20
     "--against", metavar="SRC", type=click.Path(), help="The checkpoint that its tensors have to be those of."
 )
 @click.option(
-    "--decode", is_flag=True, help="Read pickles of SRC as data in a contained worker, for this run."
+    "--decode", is_flag=True, help="Read pickles of both as data in a contained worker, for this run."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
@@ -50,13 +50,12 @@ def verify(
     """
     from shardscope.engine import verify as compare
 
-    if decode and against is None:
-        raise click.UsageError("--decode is for the checkpoint of --against.", click.get_current_context())
     with session.interrupt.cooperative() as cancel, watching(session, progress, machine=as_json) as report:
         found = compare(
             path,
             against,
             decoding=decoding_of("verify", limits, decode=decode),
+            decoding_against=decoding_of("verify", limits, decode=decode),
             limits=bounds_of(limits),
             hf_cache=hf_cache,
             cancel=cancel,

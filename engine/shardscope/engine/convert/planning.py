@@ -6,7 +6,7 @@ from typing import Final
 from shardscope.engine.convert import header
 from shardscope.engine.convert.ranks import Aimed
 from shardscope.engine.convert.selection import NOTHING, Chosen, Rows, Selection, matcher, select
-from shardscope.engine.convert.sharding import planned_bytes, shard
+from shardscope.engine.convert.sharding import ADAPTER_STEM, STEM, planned_bytes, shard
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Finding, Severity, blocker
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.evidence import Basis
@@ -37,6 +37,9 @@ DOCUMENT_BYTES: Final = 1 << 20
 TENSOR_BYTES: Final = 1 << 10
 """Of index and manifest, for each tensor."""
 
+
+ADAPTER: Final = "peft_adapter"
+"""The format whose output keeps the names of an adapter, so that its own loader finds it."""
 
 Aim = Callable[[Sequence[Chosen]], Aimed]
 
@@ -74,7 +77,8 @@ def plan(
         nothing = Finding("convert.nothing", {"count": len(catalogue.tensors), "options": options_said})
         found.append(blocker(nothing))
     target = None if aim is None or not sound else aim(sound)
-    files = files_of(sound, options) if target is None else target.files
+    stem = ADAPTER_STEM if source.format == ADAPTER else STEM
+    files = files_of(sound, options, stem) if target is None else target.files
     more = 0 if target is None else target.document_bytes
     return Plan(
         schema=PLAN,
@@ -98,9 +102,9 @@ def noted(item: Blocker) -> bool:
     return item.severity is not Severity.ERROR and bool({Blocks.CONVERT, Blocks.LOAD} & set(item.blocks))
 
 
-def files_of(chosen: Sequence[Chosen], options: PlanOptions) -> tuple[PlannedFile, ...]:
+def files_of(chosen: Sequence[Chosen], options: PlanOptions, stem: str = STEM) -> tuple[PlannedFile, ...]:
     """Return the output files."""
-    return shard(chosen, options.max_shard_bytes, header.length, header.MOST_BYTES) if chosen else ()
+    return shard(chosen, options.max_shard_bytes, header.length, header.MOST_BYTES, stem) if chosen else ()
 
 
 def stops(item: Blocker, catalogue: Catalogue, selection: Selection, options: PlanOptions) -> bool:

@@ -9,7 +9,8 @@ from shardscope.engine.model.plan import PlannedFile, PlannedTensor
 from shardscope.engine.model.tensors import DTYPES
 
 STEM: Final = "model"
-INDEX: Final = f"{STEM}.safetensors.index.json"
+ADAPTER_STEM: Final = "adapter_model"
+"""What PEFT calls the weights of an adapter."""
 
 
 def planned_bytes(item: Chosen) -> int:
@@ -22,8 +23,10 @@ def shard(
     max_bytes: int,
     header_bytes: Callable[[Sequence[PlannedTensor]], int],
     most_header_bytes: int,
+    stem: str = STEM,
 ) -> tuple[PlannedFile, ...]:
-    """Return the output files: tensors in the order of the source, a new file where the next tensor would go beyond `max_bytes`.
+    """Return the output files, named by `stem`: tensors in the order of the source, a new file where the next tensor would go
+    beyond `max_bytes`.
 
     A tensor that is larger than that has a file of its own. A header never goes beyond `most_header_bytes`.
     """
@@ -43,7 +46,7 @@ def shard(
     total = len(groups)
     files = []
     for number, group in enumerate(groups, 1):
-        name = f"{STEM}.safetensors" if total == 1 else f"{STEM}-{number:05d}-of-{total:05d}.safetensors"
+        name = f"{stem}.safetensors" if total == 1 else f"{stem}-{number:05d}-of-{total:05d}.safetensors"
         tensors = tuple(group)
         files.append(PlannedFile(name, header_bytes(tensors) + sum(t.bytes for t in tensors), tensors))
     return tuple(files)
@@ -58,6 +61,11 @@ def _planned(item: Chosen) -> PlannedTensor:
         bytes=planned_bytes(item),
         stored_dtype=item.tensor.dtype,
     )
+
+
+def index_name(files: Sequence[PlannedFile]) -> str:
+    """Return the name of the index of several files: that of the files, without their numbers."""
+    return f"{files[0].name.partition('-')[0]}.safetensors.index.json"
 
 
 def index(files: Sequence[PlannedFile]) -> dict[str, object]:
