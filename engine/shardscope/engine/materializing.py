@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Final
 
@@ -13,24 +13,21 @@ from msgspec import Struct
 
 from shardscope.engine.carrying import opening
 from shardscope.engine.convert.admission import admitted
-from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.dispatch import Elsewhere, Executors
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.proving import prove
 from shardscope.engine.convert.ranks import documents_beside
 from shardscope.engine.convert.readback import check_digests
-from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
 from shardscope.engine.convert.sharding import index, index_name
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
 from shardscope.engine.convert.threads import run_here, what_was_taken
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
-from shardscope.engine.geometry.check import check as check_map
 from shardscope.engine.geometry.document import written
-from shardscope.engine.geometry.layout import normal_form
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -49,10 +46,9 @@ from shardscope.engine.model.manifest import (
 )
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
-from shardscope.engine.model.progress import OnProgress, Progress, check
+from shardscope.engine.model.progress import OnProgress, Progress
 from shardscope.engine.model.schemas import MANIFEST, RUN
 from shardscope.engine.model.source import Inventory, Kind
-from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.text import counted
 from shardscope.engine.source.read import OpenFile, adopted
 from shardscope.engine.source.source import Source
@@ -206,59 +202,16 @@ class _Work:
 
     def prove(self) -> None:
         """Check every map, and compare everything that is stored more than once. Raises `Fault`."""
-        compared = 0
-        planned = self._planned
-        for number, item in enumerate(planned):
-            check(self._cancel)
-            self.report(Progress("prove", number, len(planned), "tensors", item.name))
-            tensor = self._of(item)
-            lowered = normal_form(tensor)
-            for finding in check_map(lowered).findings:
-                raise Fault(
-                    "convert.unsound", tensor=tensor.name, check=finding.code, reason=_words(finding.params)
-                )
-            self._lowered[tensor.name] = lowered
-            compared += sum(1 for _ in replicas(tensor)) + _shared(lowered)
-            compare_copies(
-                tensor, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
-            )
-        for one, other in self._ties():
-            compared += self._compare_tie(one, other)
-        self._held(
-            "coverage", f"{counted(len(planned), 'tensor')}: every element held once or by equal copies"
+        proven = prove(
+            self.plan,
+            self._planned,
+            self._tensors,
+            self._open,
+            cancel=self._cancel,
+            progress=self.report,
         )
-        says = (
-            f"{compared:,} stored more than once, compared byte for byte"
-            if compared
-            else "nothing is stored twice"
-        )
-        self._held("copies", says)
-
-    def _ties(self) -> Iterator[tuple[LogicalTensor, LogicalTensor]]:
-        """Yield the ties of the plan, which has them under their names in the output."""
-        renaming = Renaming(self.plan.options.renames)
-        aliases = {alias.name for alias in self.plan.aliases}
-        for tensor in self._tensors.values() if aliases else ():
-            other = self._tensors.get(tensor.alias_of) if tensor.alias_of is not None else None
-            if other is not None and renaming(tensor.name) in aliases:
-                yield tensor, other
-
-    def _compare_tie(self, one: LogicalTensor, two: LogicalTensor) -> int:
-        """Compare a tie that is stored in places of its own; one in the same bytes needs no comparison."""
-        if one.fragments == two.fragments:
-            return 0
-        at = compare(
-            one, two, opener=self._open, budget_bytes=self.plan.options.memory_bytes, cancel=self._cancel
-        )
-        if at is not None:
-            raise Fault(
-                "convert.copies_differ",
-                tensor=one.name,
-                offset=at * DTYPES[one.dtype].bits // 8,
-                first=one.fragments[0].record.file,
-                second=two.fragments[0].record.file,
-            )
-        return 1
+        self._lowered = proven.lowered
+        self.validation += proven.validation
 
     def write(self) -> list[OutputFile]:
         """Write every file of the plan into the staging folder; return what the manifest says of them. Raises `Fault`."""
@@ -393,11 +346,3 @@ def opener_of(source: Source, inventory: Inventory) -> Opener:
 def map_digest(lowered: Lowered) -> str:
     """Return the SHA-256 of a map in normal form, as a document."""
     return hashlib.sha256(msgspec.json.encode(written(lowered), order="deterministic")).hexdigest()
-
-
-def _shared(lowered: Lowered) -> int:
-    return sum(len(piece.holders) > 1 for shard in lowered.ranks for piece in shard.held)
-
-
-def _words(params: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in params.items())
