@@ -4,16 +4,14 @@ import os
 import re
 import sys
 import threading
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from shardscope.engine.capabilities.installed import installed_version, source_commit
-from shardscope.engine.capabilities.reading import read_as
+from shardscope.engine.capabilities.installed import installed_versions, source_commit
 from shardscope.engine.inspection import DigestMode, inspect
 from shardscope.engine.model.blocker import Blocker, Fault, blocker
 from shardscope.engine.model.descriptor import Descriptor
-from shardscope.engine.model.documents import ErrorBody, ErrorDocument
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.reports import (
@@ -26,13 +24,17 @@ from shardscope.engine.model.reports import (
     ReportTool,
 )
 from shardscope.engine.model.text import path_text
-from shardscope.engine.report import archive, building, checking, differing, reading
+from shardscope.engine.report import archive, building, checking
 from shardscope.engine.report.building import Built, Given
 from shardscope.engine.report.identity import identities, private
 from shardscope.engine.report.names import Mode, Names, Replacement
 from shardscope.engine.version import __version__
 
+if TYPE_CHECKING:  # documents from outside are read where one is given
+    from shardscope.engine.model.documents import ErrorBody
+
 _NUMBERS: Final = re.compile(r"\d{1,3}(?:\.\d{1,4}){1,2}")
+_PACKAGES: Final = ("torch", "transformers", "accelerate", "deepspeed", "megatron-core", "safetensors")
 _WORD: Final = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 _RELEASE: Final = re.compile(r'(ID|VERSION_ID)="?([A-Za-z0-9_.-]{1,32})"?')
 
@@ -79,6 +81,9 @@ def prepare_report(
     )
     failed: Blocker | ErrorBody | None = None
     if request.error is not None:
+        from shardscope.engine.capabilities.reading import read_as
+        from shardscope.engine.model.documents import ErrorDocument
+
         failed = read_as(request.error, ErrorDocument, limits).error
     descriptor = None
     try:
@@ -128,11 +133,15 @@ def refuse_target(target: str, path: str) -> None:
 
 def read_report(path: str, limits: Limits | None = None) -> ReportBundle:
     """Return what a bundle says, which may come from anywhere. Raises `Fault`: those of `report.reading.read`."""
+    from shardscope.engine.report import reading
+
     return reading.read(path, limits)
 
 
 def compare_reports(one: ReportBundle, other: ReportBundle) -> ReportDifference:
     """Return where two bundles differ."""
+    from shardscope.engine.report import differing
+
     return differing.difference(one, other)
 
 
@@ -142,21 +151,20 @@ def environment_now() -> ReportEnvironment:
     kernel = _NUMBERS.match(system.release)
     machine = system.machine.lower()
 
-    def version(distribution: str) -> str | None:
-        return Names().version(installed_version(distribution))
-
+    names = Names()
+    found = {name: names.version(text) for name, text in installed_versions(_PACKAGES).items()}
     return ReportEnvironment(
         os=system.sysname if _WORD.fullmatch(system.sysname.lower()) else "unknown",
         kernel=None if kernel is None else kernel[0],
         distribution=_distribution(),
         machine=machine if _WORD.fullmatch(machine) else None,
         python=".".join(map(str, sys.version_info[:3])),
-        torch=version("torch"),
-        transformers=version("transformers"),
-        accelerate=version("accelerate"),
-        deepspeed=version("deepspeed"),
-        megatron_core=version("megatron-core"),
-        safetensors=version("safetensors"),
+        torch=found["torch"],
+        transformers=found["transformers"],
+        accelerate=found["accelerate"],
+        deepspeed=found["deepspeed"],
+        megatron_core=found["megatron-core"],
+        safetensors=found["safetensors"],
     )
 
 
@@ -187,6 +195,8 @@ def _descriptor(
             cancel=cancel,
             progress=progress,
         ).descriptor
+    from shardscope.engine.capabilities.reading import read_as
+
     earlier = read_as(request.descriptor, Descriptor, limits)
     now = inspect(
         path, limits=limits, digest="none", hf_cache=earlier.source.hf_cache, cancel=cancel, progress=progress

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Final
 
 _VERSION: Final = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,63}")
@@ -17,10 +18,19 @@ def installed_version(distribution: str) -> str | None:
     The working folder is not searched, even where Python itself would: it may be the checkpoint, and a metadata folder
     in there says nothing about this installation.
     """
-    import importlib.metadata  # wanted only where a capability is named
+    return installed_versions((distribution,))[distribution]
 
+
+def installed_versions(distributions: Iterable[str]) -> dict[str, str | None]:
+    """Return the installed version of each distribution, as `installed_version` does of one."""
     here = os.path.realpath(os.curdir)
     path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
+    return {distribution: _version(distribution, path) for distribution in distributions}
+
+
+def _version(distribution: str, path: list[str]) -> str | None:
+    import importlib.metadata  # wanted only where a capability is named, or a report is made
+
     found = next(iter(importlib.metadata.distributions(name=distribution, path=path)), None)
     if found is None:
         return None

@@ -2,7 +2,6 @@
 
 import io
 import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from typing import Final
@@ -65,7 +64,7 @@ def write(target: str, members: Mapping[str, bytes]) -> None:
 
 def _write_zip(target: str, data: bytes) -> None:
     folder = os.path.dirname(os.path.abspath(target))
-    stage = os.path.join(folder, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
+    stage = os.path.join(folder, f".{os.path.basename(target)}.{os.urandom(8).hex()}")
     try:
         _write_file(stage, data)
         os.link(stage, target)  # unlike a rename it never replaces what came meanwhile
@@ -93,5 +92,3 @@ def _write_file(path: str, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(descriptor)

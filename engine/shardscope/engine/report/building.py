@@ -3,14 +3,13 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, Struct
 
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker, Severity, Stage
 from shardscope.engine.model.descriptor import Descriptor, ProducerFact, to_json
-from shardscope.engine.model.documents import ErrorBody
 from shardscope.engine.model.reports import (
     Degrees,
     Desired,
@@ -29,6 +28,9 @@ from shardscope.engine.report.names import Names
 from shardscope.engine.report.offsets import OFFSETS
 from shardscope.engine.report.readme import readme
 from shardscope.engine.report.sanitising import sanitised
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.documents import ErrorBody
 
 README: Final = "README.txt"
 REPORT: Final = "report.json"
@@ -59,7 +61,7 @@ class Built(Struct, frozen=True):
 
 
 def build(
-    given: Given, descriptor: Descriptor | None, failed: Blocker | ErrorBody | None, names: Names
+    given: Given, descriptor: Descriptor | None, failed: "Blocker | ErrorBody | None", names: Names
 ) -> Built:
     """Return the report of a checkpoint. `failed` is why a command ended, or why there is no descriptor."""
     clean = None if descriptor is None else sanitised(descriptor, names)
@@ -118,9 +120,11 @@ def _producer(descriptor: Descriptor | None) -> tuple[ProducerFact, ...]:
     return () if descriptor is None else descriptor.producer
 
 
-def _failure(failed: Blocker | ErrorBody, names: Names) -> ReportFailure:
-    said = findings.blocker(failed, names) if isinstance(failed, Blocker) else findings.failure(failed, names)
-    return ReportFailure(said.code, said.message, said.remedy, said.subject, said.params, str(said.stage))
+def _failure(failed: "Blocker | ErrorBody", names: Names) -> ReportFailure:
+    if not isinstance(failed, Blocker):
+        return findings.failure(failed, names)
+    said = findings.blocker(failed, names)
+    return ReportFailure(said.code, said.message, said.remedy, said.subject, said.params, said.stage.value)
 
 
 def was_decoded(descriptor: Descriptor | None) -> bool:

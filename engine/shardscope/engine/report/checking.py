@@ -7,10 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.secrets import find_secrets_in
+from shardscope.engine.model.secret_rules import is_telling
+from shardscope.engine.model.secrets import find_secrets, find_secrets_in
 from shardscope.engine.report.identity import Identity
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
+_APART: Final = "\n" * 32
+"""Between texts that are searched together: further than a rule looks back."""
 _RUNS: Final = re.compile(r"[^\W_]+")
 
 
@@ -27,9 +30,15 @@ def check(members: Mapping[str, bytes], found: Iterable[Identity], public: Itera
     wanted = [each for each in found if each.value not in passed]
     for name, data in members.items():
         value = msgspec.json.decode(data) if name.endswith(".json") else data.decode()
-        for place in find_secrets_in(value):
+        said: dict[str, dict[str, None]] = {}  # a thousand files say most of what they say alike
+        for key, text in _pairs(value):
+            said.setdefault(key, {})[text] = None
+        texts = set().union(*said.values())
+        suspects = {key: list(each) for key, each in said.items() if is_telling(key)}
+        if find_secrets(_APART.join(sorted(texts))):  # all at once, and one by one where there is anything
+            suspects = {key: list(each) for key, each in said.items()}
+        for place in find_secrets_in(suspects):
             raise Fault("report.identity", kind=place.kind.value, member=name)
-        texts = set(_strings(value))
         digests = {text for text in texts if _HEX.fullmatch(text)}
         _search("\n".join(sorted(texts - digests)).lower(), digests, wanted, name)
 
@@ -46,14 +55,17 @@ def _search(text: str, digests: set[str], wanted: Iterable[Identity], member: st
             raise Fault("report.identity", kind=each.kind, member=member)
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every string of a document. Keys are ours: they are fields of structs and parameters of codes."""
-    stack = [value]
+def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield every string of a document with the key that it stands under.
+
+    Keys themselves are ours: they are fields of structs and parameters of codes.
+    """
+    stack = [("", value)]
     while stack:
-        item = stack.pop()
+        key, item = stack.pop()
         if isinstance(item, str):
-            yield item
+            yield key, item
         elif isinstance(item, dict):
-            stack.extend(item.values())
+            stack.extend(item.items())
         elif isinstance(item, list):
-            stack.extend(item)
+            stack.extend((key, each) for each in item)

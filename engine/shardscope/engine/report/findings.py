@@ -1,11 +1,14 @@
 """Blockers of a report: the sentences of the table of codes once more, over parameters that say nothing about anybody."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shardscope.engine.model.blocker import Blocker, Param, parameter_kinds, render
 from shardscope.engine.model.codes import CODES
-from shardscope.engine.model.documents import ErrorBody
+from shardscope.engine.model.reports import ReportFailure
 from shardscope.engine.report.names import Names
+
+if TYPE_CHECKING:  # all documents together take as long to import as a report to build
+    from shardscope.engine.model.documents import ErrorBody
 
 LEFT_OUT: Final = "[left out]"
 """Stands where free text of the checkpoint stood."""
@@ -34,16 +37,16 @@ def blocker(item: Blocker, names: Names) -> Blocker:
     )
 
 
-def failure(body: ErrorBody, names: Names) -> ErrorBody:
+def failure(body: "ErrorBody", names: Names) -> ReportFailure:
     """Return the failure of a command with the same code and figures, and without its notes."""
     row = CODES.get(body.code)
     subject = None if body.subject is None else names.name(body.subject)
     stage = names.word(body.stage)
     if row is None or row.code == "usage.invalid":  # the words of a usage error are those of the command line
         code = names.word(body.code) if row is None else row.code
-        return ErrorBody(code, LEFT_OUT, LEFT_OUT, subject, {}, stage)
+        return ReportFailure(code, LEFT_OUT, LEFT_OUT, subject, {}, stage)
     params = parameters(row.code, body.params, names)
-    return ErrorBody(
+    return ReportFailure(
         row.code, render(row.message, params), render(row.remedy, params), subject, params, stage
     )
 
