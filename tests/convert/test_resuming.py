@@ -1,10 +1,12 @@
 """Going on with an earlier run: what it finished is read again, what it did not is made, and nothing else is believed."""
 
+import hashlib
 import json
 import os
 import shlex
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,9 @@ import pytest
 
 from shardscope.engine.convert.journal import read_journal
 from shardscope.engine.convert.names import JOURNAL, MARKER
+from shardscope.engine.convert.owner import seal_of
 from shardscope.engine.convert.promotion import promote
-from shardscope.engine.convert.resuming import leaves_good, plan_digest
+from shardscope.engine.convert.resuming import holds, leaves_good, plan_digest
 from shardscope.engine.convert.staging import Staging
 from shardscope.engine.converting import prepare
 from shardscope.engine.model.blocker import Fault
@@ -22,7 +25,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import RUN_NAME
 from shardscope.engine.model.plan import PlanOptions
 from shardscope.engine.model.progress import Cancelled
-from shardscope.engine.model.staging import Marker
+from shardscope.engine.model.staging import FileRecord, Marker
 from tests.app.terminal import Command, run
 from tests.campaigns.bench import OPTIONS, Bench, bench
 from tests.convert.targets import ALLOWED, OLD, fault, hidden, make, needs_root, read
@@ -349,3 +352,39 @@ def test_staging_refuses_another_plan(tmp_path: Path) -> None:
     with Staging(tmp_path / "out", allowed=ALLOWED, plan="p", resume=True):
         pass
     assert hidden(tmp_path) == []
+
+
+def test_a_file_is_read_again_unless_the_kernel_saw_nobody_touch_it(tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        good = FileRecord(
+            "file", len(data), hashlib.sha256(data).hexdigest(), "t", (), seal_of(os.fstat(descriptor))
+        )
+        assert good.seal is not None
+        assert reads(descriptor, good) == (True, 0)
+        other = msgspec.structs.replace(good.seal, boot="before the machine was started again")
+        assert reads(descriptor, msgspec.structs.replace(good, seal=other)) == (True, len(data))
+        assert reads(descriptor, msgspec.structs.replace(good, seal=None)) == (True, len(data))
+
+        before = os.fstat(descriptor)
+        time.sleep(0.02)
+        os.pwrite(descriptor, bytes([data[7] ^ 1]), 7)
+        os.utime(
+            descriptor, ns=(before.st_atime_ns, before.st_mtime_ns)
+        )  # as one does who wants it not to be seen
+        assert reads(descriptor, good) == (False, len(data))
+        os.pwrite(descriptor, data[7:8], 7)
+        assert reads(descriptor, good) == (True, len(data))
+        os.ftruncate(descriptor, 5)
+        assert reads(descriptor, good) == (False, 0)
+    finally:
+        os.close(descriptor)
+
+
+def reads(descriptor: int, record: FileRecord) -> tuple[bool, int]:
+    """Return whether a file holds, and how much of it was read to know that."""
+    seen = [0]
+    return holds(descriptor, record, done=seen.append), seen[-1]

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from shardscope.engine.convert.kernel import allocate
+from shardscope.engine.convert.owner import seal_of
 from shardscope.engine.convert.refusals import reason, refused, refusing
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.staging import FileRecord, Overflow
@@ -88,14 +89,15 @@ class OutputFile:
         Raises `Fault` `stage.incomplete` where bytes are missing, `stage.over_budget` where the file grew unannounced.
         """
         with refusing(self.name):
-            length = os.fstat(self.fileno()).st_size
+            status = os.fstat(self.fileno())
+            length = status.st_size
         if length > self.size:
             raise Fault("stage.over_budget", file=self.name, allowed=self.size, wanted=length)
         if self._claimed != self.size or length != self.size:
             raise Fault(
                 "stage.incomplete", file=self.name, written=min(self._claimed, length), size=self.size
             )
-        record = FileRecord(self.name, self.size, sha256, task, overflows)
+        record = FileRecord(self.name, self.size, sha256, task, overflows, seal_of(status))
         self._finished(self, record)
         self._writable = False
         return record

@@ -7,7 +7,7 @@ import hashlib
 import os
 from enum import Enum, auto
 
-from shardscope.engine.model.staging import Owner
+from shardscope.engine.model.staging import Owner, Seal
 
 
 class Life(Enum):
@@ -39,6 +39,12 @@ def life(owner: Owner) -> Life:
     if started is not None:
         return Life.ALIVE if started == owner.started else Life.DEAD
     return Life.ALIVE if _exists(owner.pid) else Life.DEAD
+
+
+def seal_of(status: os.stat_result) -> Seal | None:
+    """Return the seal of a file by its status; null where the kernel does not tell one start of the machine from another."""
+    boot = _boot()
+    return None if boot is None else Seal(boot, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _started(pid: int) -> int | None:

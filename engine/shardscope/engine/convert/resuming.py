@@ -1,7 +1,9 @@
 """Going on with what an earlier run of the same plan left: its staging folder is taken over, and what it finished is verified.
 
 A file that was finished counts for nothing until it was read and hashed again: its line in the journal may have reached the disk
-before its bytes did. Everything else in the folder is removed, so that what is made again is made in an empty place.
+before its bytes did, and anybody may have touched it. Only where the machine still runs that made it, and the kernel has seen no
+change of it since its digest was taken, its bytes are those that were hashed. Everything else in the folder is removed, so that what
+is made again is made in an empty place.
 """
 
 import hashlib
@@ -18,7 +20,7 @@ from msgspec import Struct
 from shardscope.engine.convert.journal import read_journal
 from shardscope.engine.convert.leftovers import Leftover, find_staging
 from shardscope.engine.convert.names import JOURNAL, MARKER, OUTPUT, lock_name
-from shardscope.engine.convert.owner import Life, life, this_process
+from shardscope.engine.convert.owner import Life, life, seal_of, this_process
 from shardscope.engine.convert.place import Place
 from shardscope.engine.convert.removal import remove
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
@@ -166,13 +168,15 @@ def holds(
     cancel: threading.Event | None = None,
     done: Callable[[int], None] | None = None,
 ) -> bool:
-    """Tell whether a file is regular, of one name, and has size and digest of its record: all of it is read.
+    """Tell whether a file is regular, of one name, and has size and digest of its record.
 
-    `done` hears how many bytes were. Raises `Cancelled`. What cannot be read does not hold.
+    All of it is read, unless its seal shows that nobody touched it since its digest was taken on this running machine. `done` hears how many bytes were. Raises `Cancelled`. What cannot be read does not hold.
     """
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size != record.size:
         return False
+    if record.seal is not None and record.seal == seal_of(status):
+        return True
     digest, at, tile = hashlib.sha256(), 0, memoryview(bytearray(min(_TILE, max(1, record.size))))
     while at < record.size:
         check(cancel)

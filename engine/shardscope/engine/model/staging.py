@@ -59,6 +59,17 @@ class Overflow(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
 
 
+class Seal(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the kernel says of a file that nobody has touched: any write, rename or change of rights gives it another one."""
+
+    boot: str
+    """Of the machine that made the file: a restart may lose what had not reached the disk."""
+    inode: int
+    mtime_ns: int
+    ctime_ns: int
+    """Nobody can set it."""
+
+
 class FileRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One finished file of the output: every further line of a journal."""
 
@@ -70,3 +81,5 @@ class FileRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     task: str | None = None
     """`FileTask.id`: a file of the same task has the same bytes. Null for what is no task: an index, carried files."""
     overflows: tuple[Overflow, ...] = ()
+    seal: Seal | None = None
+    """As it was when the digest had been taken. A file that has it still needs not be read again."""

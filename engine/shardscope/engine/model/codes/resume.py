@@ -53,10 +53,10 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _note(
         "taken",
-        "{files:count file} with {size:bytes} in {staging:path} held their digests, and were not made again.",
+        "{files:count file} with {size:bytes} in {staging:path} were verified, and not made again.",
         "Nothing needs to be done.",
-        "Each file that an earlier run finished was read and hashed again before it was taken over. One that does not hold its "
-        "digest is made again.",
+        "Each file that an earlier run finished is read and hashed again before it is taken over, unless the machine still runs "
+        "that made it and the kernel has seen no change of it since. One that does not hold its digest is made again.",
     ),
     _note(
         "available",
