@@ -14,6 +14,7 @@ from shardscope.engine.model.exits import ExitCode
 if TYPE_CHECKING:
     from shardscope.engine.inspection import DigestMode
     from shardscope.engine.model.decoded import Listed
+    from shardscope.engine.model.descriptor import Descriptor
 
 
 @command(
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     examples=(
         ("shardscope inspect ./ckpt", "The report."),
         ("shardscope inspect ./ckpt --json > ckpt.json", "The descriptor, one JSON document."),
+        ("shardscope inspect ./ckpt --format sarif > ckpt.sarif", "Findings for a code-scanning service."),
+        ("shardscope inspect ./ckpt --format markdown", "For an issue or a comment."),
         ("shardscope inspect ./ckpt --fail-on warning --quiet", "In a pipeline: exit 1 on any warning."),
         ("shardscope inspect ./ckpt --digest none", "Headers only, no hashing."),
         (
@@ -36,6 +39,12 @@ if TYPE_CHECKING:
 @reading
 @decoding
 @click.option("--json", "as_json", is_flag=True, help="Print the descriptor as one JSON document.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif", "markdown"]),
+    help="How to print it: text (the default), json (the same as --json), sarif for code scanning, markdown for an issue.",
+)
 @click.option(
     "--digest",
     type=click.Choice(["auto", "all", "none"]),
@@ -66,6 +75,7 @@ def inspect(
     session: Session,
     path: str,
     as_json: bool,
+    form: str | None,
     digest: "DigestMode",
     limits: tuple[tuple[str, int], ...],
     hf_cache: bool,
@@ -83,6 +93,9 @@ def inspect(
     not a byte of them is interpreted. A capability that is named is looked up, never loaded: nothing is
     installed, trusted or read by it.
     """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other.", click.get_current_context())
+    form = "json" if as_json else form or "text"
     found = examine(
         session,
         path,
@@ -90,7 +103,7 @@ def inspect(
         hf_cache=hf_cache,
         digest=digest,
         progress=progress,
-        machine=as_json,
+        machine=form != "text",
         capability_files=capability_files,
         decode=decode,
         component=component,
@@ -99,22 +112,35 @@ def inspect(
     from shardscope.engine.model.blocker import Severity
 
     code = found.exit_code(None if fail_on is None else Severity(fail_on))
-    if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found.descriptor).encode())
-    else:
-        from shardscope.app.cli.layout import columns
-        from shardscope.app.cli.report import render
-        from shardscope.engine.host import probe
-
-        text = render(
-            found.descriptor,
-            path,
-            probe(path),
-            width=columns(sys.stdout),
-            color=wants_color(session.color, sys.stdout),
-            everything=bool(session.verbose),
-        )
-        session.out.write_text(text)
+    _print(session, found.descriptor, path, form)
     return code
+
+
+def _print(session: Session, descriptor: "Descriptor", path: str, form: str) -> None:
+    match form:
+        case "json":
+            from shardscope.engine.model.descriptor import to_json
+
+            session.out.write(to_json(descriptor).encode())
+        case "sarif":
+            from shardscope.app.cli.sarif import sarif
+
+            session.out.write(sarif(descriptor).encode())
+        case "markdown":
+            from shardscope.app.cli.markdown import markdown
+
+            session.out.write(markdown(descriptor, everything=bool(session.verbose)).encode())
+        case _:
+            from shardscope.app.cli.layout import columns
+            from shardscope.app.cli.report import render
+            from shardscope.engine.host import probe
+
+            text = render(
+                descriptor,
+                path,
+                probe(path),
+                width=columns(sys.stdout),
+                color=wants_color(session.color, sys.stdout),
+                everything=bool(session.verbose),
+            )
+            session.out.write_text(text)

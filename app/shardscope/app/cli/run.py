@@ -1,5 +1,6 @@
 """One run of the command line, from its arguments to its exit code."""
 
+import itertools
 import os
 
 from shardscope.app.cli.output import PipeClosed, abandon
@@ -53,4 +54,10 @@ def _failed(error: BaseException, arguments: list[str], session: Session) -> Exi
     described = failure.describe(error, session)
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     way = failure.frames(error) if session.verbose and described.code == "internal.error" else ()
-    return failure.tell(described, session, document="--json" in options, way=way)
+    return failure.tell(described, session, document=_wants_document(options), way=way)
+
+
+def _wants_document(options: list[str]) -> bool:
+    """Tell whether a program reads standard output, and expects JSON there."""
+    spelt = itertools.pairwise(options)
+    return "--json" in options or "--format=json" in options or ("--format", "json") in spelt

@@ -65,6 +65,10 @@ NAMES: Final = (
     VERIFICATION,
     STAGING,
     LEFTOVERS,
+    REPORT,
+    REPORT_MANIFEST,
+    REPORT_BUNDLE,
+    REPORT_DIFFERENCE,
 )
 """Every document, in the order of display."""
 
