@@ -136,6 +136,10 @@ MUTATIONS ?= 100000
 fuzz: .venv/.dev ## mutate the pickles of all fixtures, MUTATIONS=100000 times
 	$(BIN)/python tests/parse/fuzz_pickles.py $(MUTATIONS) $(SEED)
 
+.PHONY: campaign
+campaign: .venv/.dev ## kill, fill, starve and damage conversions many times (docs/reliability.md)
+	$(BIN)/python -m tests.campaigns $(SCENARIOS)
+
 .PHONY: bench
 bench: .venv/.dev ## run the benchmarks (ratios, with their spread)
 	@for script in $(filter-out %/__init__.py %/pairs.py,$(wildcard tests/benchmarks/*.py)); do \
