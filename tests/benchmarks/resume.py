@@ -30,7 +30,8 @@ ROW = 4096
 def write(folder: Path, mb: int) -> Path:
     """Write the source."""
     folder.mkdir()
-    random, weights = np.random.default_rng(1), {}
+    random = np.random.default_rng(1)
+    weights: dict[str, str] = {}
     each = (mb << 20) // FILES
     for number in range(FILES):
         name = f"model-{number + 1:05d}-of-{FILES:05d}.safetensors"
@@ -84,7 +85,7 @@ def finished(out: Path) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mb", type=int, default=1024)
+    parser.add_argument("--mb", type=int, default=2048)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--base", default=None)
     parser.add_argument("--quick", action="store_true")

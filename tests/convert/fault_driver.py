@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,11 @@ def _crowd(folder: str) -> None:
             (Path(folder) / str(number)).touch(exist_ok=False)
 
 
+def _signals(numbers: list[int]) -> None:
+    for number in numbers:
+        os.kill(os.getpid(), number)
+
+
 def _descriptors(more: int) -> None:
     held = len(os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (held + more, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -150,9 +155,14 @@ def _delay(seconds: float) -> None:
         setattr(os, name, slow(getattr(os, name)))
 
 
+def _signal_each(numbers: Sequence[int]) -> None:
+    for number in numbers:
+        os.kill(os.getpid(), number)
+
+
 DOES: dict[str, Callable[[Any], object]] = {
     "signal": lambda number: os.kill(os.getpid(), number),
-    "signals": lambda numbers: [os.kill(os.getpid(), number) for number in numbers],
+    "signals": _signals,
     "fill": _fill,
     "limit": _limit,
     "descriptors": _descriptors,

@@ -131,9 +131,7 @@ def bundle_of(probe: Probe, claim: Claim) -> "Bundle | None":
 def files_of(probe: Probe, folder: bytes, document: BundleDocument) -> dict[str, Entry]:
     """Return the regular files that a document names and that are below its folder, by their names there."""
     wanted = {
-        item.file
-        for tensor in document.tensors.values()
-        for item in (*tensor.fragments, *tensor.replicas)
+        item.file for tensor in document.tensors.values() for item in (*tensor.fragments, *tensor.replicas)
     }
     below = {_below(folder, name): name for name in sorted(wanted) if is_below(name)}
     return {below[entry.path]: entry for entry in probe.inventory.files if entry.path in below}

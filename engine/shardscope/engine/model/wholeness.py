@@ -54,4 +54,6 @@ def wholeness(descriptor: Descriptor) -> Wholeness:
         why = f"{counted(opaque, 'opaque file')} not examined; nothing is missing by name"
         return Wholeness(Whole.NOT_KNOWN, why)
     decoded = descriptor.planes.decoded is PlaneState.EXAMINED
-    return Wholeness(Whole.YES, f"as far as names{', headers and pickles' if decoded else ' and headers'} tell")
+    return Wholeness(
+        Whole.YES, f"as far as names{', headers and pickles' if decoded else ' and headers'} tell"
+    )

@@ -96,9 +96,7 @@ ANY: Final = Placed(Kind("any", ()), {}, (), Variant((), ()))
 class Targets:
     """The tensors of a model on the ranks of a topology."""
 
-    def __init__(
-        self, table: LayoutTable | None, facts: ModelFacts, numbers: Numbers, layers: int
-    ) -> None:
+    def __init__(self, table: LayoutTable | None, facts: ModelFacts, numbers: Numbers, layers: int) -> None:
         """`layers` are those of the whole model. Without a table no tensor is cut by its name, which data-parallel ranks alone need
         not. Raises `Fault` `reshard.target`.
         """
