@@ -73,11 +73,12 @@ class Bench:
         *options: str,
         source: Path | None = None,
         plain: Sequence[str] = OPTIONS,
+        verb: str = "convert",
         **what: object,
     ) -> Ended:
-        """Run `shardscope convert` in a process of its own, and do to it what was ordered."""
+        """Run `shardscope convert`, or another verb, in a process of its own, and do to it what was ordered."""
         said = self.folder / "said"
-        arguments = ["convert", str(source or self.source), str(out), "--yes", *plain, *options]
+        arguments = [verb, str(source or self.source), str(out), "--yes", *plain, *options]
         if self._driver.stdin is None or self._driver.stdout is None:
             raise AssertionError
         self._driver.stdin.write(json.dumps({"arguments": arguments, "said": str(said), **what}) + "\n")

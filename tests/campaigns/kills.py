@@ -9,6 +9,8 @@ from tests.campaigns.bench import Bench, expect
 from tests.campaigns.common import Tried, done, some
 from tests.convert.targets import OLD, Files
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
 
 def killed_at_every_step(bench: Bench, times: int) -> Tried:
     """For a new target and for one that is replaced."""
@@ -79,23 +81,28 @@ def hung_up(bench: Bench, times: int) -> Tried:
 
 def decoded_source(bench: Bench, times: int) -> Tried:
     """A source of pickles, which every run decodes anew."""
-    source = Path(__file__).parents[1] / "fixtures/dcp/fsdp2_odd_world2/checkpoint"
-    plain = ("--quiet", "--decode", "--max-shard-size", "2KB")
-    whole = bench.target("decoded")
-    ended = bench.convert(whole, source=source, plain=plain)
+    source = FIXTURES / "dcp/fsdp2_odd_world2/checkpoint"
+    return killed_like(bench, times, "convert", source, ("--quiet", "--decode", "--max-shard-size", "2KB"))
+
+
+def resharded(bench: Bench, times: int) -> Tried:
+    """The files of four ranks instead of whole tensors."""
+    source = FIXTURES / "hf/llama_sharded/checkpoint"
+    return killed_like(bench, times, "reshard", source, ("--quiet", "--tp", "4"))
+
+
+def killed_like(bench: Bench, times: int, verb: str, source: Path, plain: tuple[str, ...]) -> Tried:
+    """Kill runs of another kind at random steps."""
+    whole = bench.target(verb)
+    ended = bench.convert(whole, source=source, plain=plain, verb=verb)
     expect(ended.code == 0, ended.said)
     new: Files = Bench.made(whole) or {}
     resumed = 0
     for number in range(times):
-        out = bench.target(f"decoded-{number}")
-        bench.convert(
-            out,
-            source=source,
-            plain=plain,
-            step=random.Random(number).randrange(len(ended.steps)),
-            signal=signal.SIGKILL,
-        )
-        resumed += bench.resume(out, source=source, plain=plain, new=new)
+        out = bench.target(f"{verb}-{number}")
+        step = random.Random(number).randrange(len(ended.steps))
+        bench.convert(out, source=source, plain=plain, verb=verb, step=step, signal=signal.SIGKILL)
+        resumed += bench.resume(out, source=source, plain=plain, verb=verb, new=new)
         done(out)
     return Tried(times, resumed)
 

@@ -29,6 +29,7 @@ from tests.campaigns.kills import (
     killed_at_every_step,
     killed_at_random,
     killed_while_resuming,
+    resharded,
     rotten_bytes,
     torn_journal,
 )
@@ -57,6 +58,7 @@ CAMPAIGN = (
     Scenario("kill-random", "kill -9 at random moments", WHOLE, 200, 4, killed_at_random),
     Scenario("kill-resume", "kill -9 before every step of a resumed run, twice in a row", WHOLE, 1000, 1, killed_while_resuming),
     Scenario("kill-decode", "kill -9 before random steps, source of pickles (`--decode`)", WHOLE, 20, 0, decoded_source),
+    Scenario("kill-reshard", "kill -9 of `shardscope reshard --tp 4` before random steps", WHOLE, 30, 1, resharded),
     Scenario("hang-up", "SIGHUP at every step", "finished files are kept; " + WHOLE, 1000, 2, hung_up),
     Scenario("enospc", "a disk that others fill in the middle", "the message names stage and file; " + WHOLE, 12, 1, disk_full),
     Scenario("enospc-rest", "a disk with room for the rest only", "admitted with --resume alone; " + WHOLE, 4, 0, room_for_the_rest_only),
