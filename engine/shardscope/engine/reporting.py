@@ -23,11 +23,13 @@ from shardscope.engine.model.reports import (
     ReportOptions,
     ReportTool,
 )
-from shardscope.engine.model.text import path_text
+from shardscope.engine.model.source import Kind
+from shardscope.engine.model.text import exact_text, path_text
 from shardscope.engine.report import archive, building, checking
 from shardscope.engine.report.building import Built, Given
 from shardscope.engine.report.identity import identities, private
 from shardscope.engine.report.names import Mode, Names, Replacement
+from shardscope.engine.source.source import Source
 from shardscope.engine.version import __version__
 
 if TYPE_CHECKING:  # documents from outside are read where one is given
@@ -94,7 +96,7 @@ def prepare_report(
         failed = failed or blocker(fault.finding)
     names = Names(request.names, private(here))
     environment = environment_now()
-    given = Given(
+    facts = Given(
         tool=ReportTool("shardscope", __version__, source_commit("shardscope")),
         command=request.command,
         options=ReportOptions(
@@ -108,12 +110,13 @@ def prepare_report(
         model=request.model,
         environment=environment,
     )
-    built = building.build(given, descriptor, failed, names)
+    built = building.build(facts, descriptor, failed, names)
     public = [
         text for field in environment.__struct_fields__ if (text := getattr(environment, field)) is not None
     ]
+    given = [text for text in (request.model.id, request.model.revision) if text is not None]
     producers = [fact.version for fact in built.report.producer if fact.version is not None]
-    checking.check(built.members, here, (*public, *producers, __version__, *request.command[:2]))
+    checking.check(built.members, here, (*public, *producers, __version__, *request.command[:2]), given)
     return Prepared(built, tuple(names.replaced.values()))
 
 
@@ -198,16 +201,16 @@ def _descriptor(
     from shardscope.engine.capabilities.reading import read_as
 
     earlier = read_as(request.descriptor, Descriptor, limits)
-    now = inspect(
-        path, limits=limits, digest="none", hf_cache=earlier.source.hf_cache, cancel=cancel, progress=progress
-    ).descriptor
-    before, after = (
-        {(each.path, each.kind, each.size) for each in descriptor.source.entries}
-        for descriptor in (earlier, now)
-    )
-    if before != after:
+    with Source(path, limits=limits, hf_cache=earlier.source.hf_cache) as source:
+        inventory = source.walk(cancel=cancel, progress=progress)  # from statuses alone: no file is opened
+    now = {
+        (exact_text(each.path)[0], each.kind.value, each.size if each.kind is Kind.FILE else 0)
+        for each in inventory.entries
+    }
+    before = {(each.path, each.kind, each.size) for each in earlier.source.entries}
+    if before != now:
         file = path_text(os.fsencode(request.descriptor))
-        raise Fault("report.descriptor_other", file=file, count=len({entry[0] for entry in before ^ after}))
+        raise Fault("report.descriptor_other", file=file, count=len({entry[0] for entry in before ^ now}))
     return earlier
 
 

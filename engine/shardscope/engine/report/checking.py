@@ -1,7 +1,7 @@
 """The last look at a finished report: does it hold anything of this machine, or the shape of a secret?"""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.secret_rules import is_telling
 from shardscope.engine.model.secrets import find_secrets, find_secrets_in
-from shardscope.engine.report.identity import Identity
+from shardscope.engine.report.identity import OWN, Identity
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _APART: Final = "\n" * 32
@@ -17,10 +17,16 @@ _APART: Final = "\n" * 32
 _RUNS: Final = re.compile(r"[^\W_]+")
 
 
-def check(members: Mapping[str, bytes], found: Iterable[Identity], public: Iterable[str] = ()) -> None:
+def check(
+    members: Mapping[str, bytes],
+    found: Iterable[Identity],
+    public: Iterable[str] = (),
+    given: Collection[str] = (),
+) -> None:
     """Search the finished files of a report, as they are to be written.
 
-    `public` are texts that are in the report on purpose and may stand in the environment as well: versions.
+    `public` are texts that are in the report on purpose and may stand in the environment as well: versions. `given` are those that
+    the person asked to have in it: they may be the name of a folder or a variable, but not of the user or the machine.
 
     Raises `Fault` `report.identity`, which names the kind of what was found and the file, and never the text.
     """
@@ -28,10 +34,17 @@ def check(members: Mapping[str, bytes], found: Iterable[Identity], public: Itera
     for text in public:
         passed |= {text.lower(), *_RUNS.findall(text.lower())}
     wanted = [each for each in found if each.value not in passed]
+    for text in given:
+        _search(text.lower(), set(), [each for each in wanted if each.kind in OWN], "what was given")
+        for hit in find_secrets(text, possible=False):
+            raise Fault("report.identity", kind=hit.kind.value, member="what was given")
     for name, data in members.items():
         value = msgspec.json.decode(data) if name.endswith(".json") else data.decode()
         said: dict[str, dict[str, None]] = {}  # a thousand files say most of what they say alike
-        for key, text in _pairs(value):
+        for key, whole in _pairs(value):
+            text = whole
+            for part in given:
+                text = text.replace(part, "")
             said.setdefault(key, {})[text] = None
         texts = set().union(*said.values())
         suspects = {key: list(each) for key, each in said.items() if is_telling(key)}

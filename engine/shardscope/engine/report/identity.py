@@ -17,8 +17,14 @@ from shardscope.engine.report.vocabulary import is_common, is_commonplace
 
 SHORTEST: Final = 3
 """Characters. What is shorter is found everywhere and tells nothing."""
+OWN: Final = ("the user", "this machine")
+"""Kinds that a report has no reason at all to name."""
 _RUNS: Final = re.compile(r"[^\W_]+")
-_NOBODY: Final = frozenset(("root", "localhost", "localdomain", "none", "unknown"))
+_NOBODY: Final = frozenset(
+    ("root", "localhost", "localdomain", "none", "unknown", "home", "users", "usr", "bin", "sbin", "lib", "lib64", "libexec", "local",
+     "opt", "var", "tmp", "etc", "mnt", "srv", "media", "proc", "dev", "share", "data", "work", "workspace")
+)  # fmt: skip
+"""Words that every machine has."""
 _PLAIN: Final = re.compile(r"[0-9.]{1,7}|\d+(?:\.\d+){0,2}")
 
 
@@ -42,7 +48,7 @@ def identities(paths: Iterable[str], environment: Mapping[str, str] | None = Non
     found: dict[str, Identity] = {}
     for kind, text in (*_user(values), *_machine(), *_paths(paths), *_environment(values)):
         lowered = text.strip().lower()
-        own = kind in ("the user", "this machine")
+        own = kind in OWN
         if _tells(lowered, own):
             found.setdefault(lowered, Identity(kind, lowered, anywhere=len(lowered) >= (6 if own else 8)))
     return tuple(sorted(found.values(), key=lambda each: (-len(each.value), each.value)))
@@ -50,11 +56,7 @@ def identities(paths: Iterable[str], environment: Mapping[str, str] | None = Non
 
 def private(found: Iterable[Identity]) -> tuple[str, ...]:
     """Return those that have to be replaced whole, since each word of them is a common one: `gpu-node-03`."""
-    return tuple(
-        each.value
-        for each in found
-        if each.kind in ("the user", "this machine") and is_commonplace(each.value)
-    )
+    return tuple(each.value for each in found if each.kind in OWN and is_commonplace(each.value))
 
 
 def _tells(text: str, own: bool) -> bool:
@@ -62,7 +64,8 @@ def _tells(text: str, own: bool) -> bool:
         return False
     if own:  # a name of several words may be common in each of them
         return not (text.isalpha() and is_common(text)) and _RUNS.search(text) is not None
-    return not is_commonplace(text)
+    everywhere = all(run in _NOBODY or is_common(run) for run in _RUNS.findall(text))
+    return not everywhere or bool(find_secrets(text))
 
 
 def _user(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -100,6 +103,8 @@ def _paths(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from _path(os.path.dirname(whole))
         yield from _path(os.path.dirname(os.path.realpath(path)))
         yield "a path", whole
+        if os.path.isdir(path):  # the name of a file is in its report, as all names are
+            yield from _path(os.path.basename(whole))
 
 
 def _path(path: str) -> Iterator[tuple[str, str]]:

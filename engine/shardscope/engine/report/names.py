@@ -29,7 +29,7 @@ _LARGE: Final = re.compile(r"\d\d")
 _NUMBERED: Final = re.compile(r"(?<![^\W_])(?:\d+(?:\.\d+){3,}|\d+(?:[:-]\d+){2,})(?![^\W_])")
 """Numbers in a row: addresses, dates, cards. Four small ones after points are a chunk of an array."""
 _PHRASE: Final = re.compile(r"([\s._/:,*+()-]+)")
-_TEXT: Final = re.compile(r"""([\s,;:=×+*()&|'"`\[\]{}<>!?…·≥≤–#%]+)""")
+_TEXT: Final = re.compile(r"""([\s,;:=×+*()&|'"`\[\]<>!?…·≥≤–#%]+)""")
 _HIDDEN: Final = re.compile("\ue000(\\d+)\ue001")
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
 _ROOTED: Final = re.compile(r"[/~\\]|[A-Za-z]:[/\\]")
