@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shardscope.engine import Move, gather, moves, scatter, stream
 from shardscope.engine.geometry.compose import compose
+from shardscope.engine.geometry.exchange import Readable
 from shardscope.engine.geometry.execute import slice_
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.model.blocker import Fault
@@ -46,7 +47,7 @@ class Ranks:
         self.asked.append(move)
         return gather(move, self.shards[move.tensor, rank])
 
-    def write(self, rank: int, move: Move, data: memoryview) -> None:
+    def write(self, rank: int, move: Move, data: Readable) -> None:
         scatter(move, data, self.shards[move.tensor, rank])
 
 

@@ -41,8 +41,8 @@ def value(name: str) -> np.ndarray:
 
 def shards(mesh: DeviceMesh, rank: int, side: int) -> dict[str, bytearray]:
     found = {}
-    for name, sides in TENSORS.items():
-        lowered = lower(sides[side], mesh)
+    for name, (one, two, _) in TENSORS.items():
+        lowered = lower(two if side else one, mesh)
         full = value(name)
         data = slice_(lowered, full, rank, checked=True)
         found[name] = bytearray(data.tobytes() if side == 0 else bytes(data.nbytes))

@@ -58,7 +58,7 @@ def parts(plan: Plan, *, everything: bool = False) -> Iterator[RenderableType]:
 
 
 def _facts(plan: Plan) -> Iterator[tuple[str, Text]]:
-    tensors = sum(len(file.tensors) for file in plan.files)
+    tensors = len({item.name for file in plan.files for item in file.tensors})
     written = sum(file.bytes for file in plan.files)
     needed = plan.estimates
     yield "read", Text(f"{plural(plan.source.files, 'file')}, {size(plan.source.bytes)}")

@@ -212,8 +212,9 @@ class _Found:
 class _View:
     """A shard that is stored with strides of its own: a transposed, expanded or overlapping view of a storage.
 
-    Composition wants addresses that differ for every element. So it is given made-up ones, in which no two dimensions of the
-    shard continue each other; each then stands for one index in each dimension, and is exchanged for the true address.
+    Composition wants addresses that differ for every element. So it is given made-up ones, each of which stands for one index in each
+    dimension, and so does each step between two of them. They are exchanged for the true ones; a step along several dimensions at
+    once, from the end of a row to the next one, is none of a loop, and is written out.
     """
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
@@ -225,7 +226,8 @@ class _View:
         self.elements = prod(shape)
         self.reach = 1 + sum((n - 1) * s for n, s in dims) if self.elements else 0
         self.plain = self.strides == row_major(self.shape)
-        self._made_up = row_major(tuple([n + 1 for n in self.shape]))
+        self._room = tuple([2 * n for n in self.shape])
+        self._made_up = row_major(self._room)
 
     def turned(
         self, segments: Sequence[Segment | IndexedSegment], shape: tuple[int, ...]
@@ -254,21 +256,44 @@ class _View:
             rank = segments[0].source_rank
             target = Lowered(self.shape, (RankShard(0, shape, tuple(pieces)),))
             every = Piece(self.shape, Side(0, row_major(self.shape)), Side(0, self._made_up), (0,))
-            room = prod(n + 1 for n in self.shape)
+            room = prod(self._room)
             source_map = Lowered(self.shape, (RankShard(0, (room,), (every,), room - self.elements),))
             for one in compose(target, source_map).segments:
-                found.append(Segment(rank, 0, one.shape, self._true(one.source), one.target, one.scale))
+                found += self._true(one, rank)
         return found
 
-    def _true(self, side: Side) -> Side:
-        return Side(self._address(side.offset), tuple([self._address(step) for step in side.strides]))
+    def _true(self, one: Segment, rank: int) -> Iterator[Segment]:
+        """Yield a copy with true addresses."""
+        steps = [self._digits(step) for step in one.source.strides]
+        mixed = next(
+            (k for k, digits in enumerate(steps) if sum(map(bool, digits)) != 1 or min(digits) < 0), None
+        )
+        if mixed is None:
+            strides = tuple([self._address(digits) for digits in steps])
+            source = Side(self._address(self._digits(one.source.offset)), strides)
+            yield Segment(rank, 0, one.shape, source, one.target, one.scale)
+            return
+        rest = [k for k in range(len(one.shape)) if k != mixed]
+        for index in range(one.shape[mixed]):
+            source, target = (
+                Side(side.offset + index * side.strides[mixed], tuple([side.strides[k] for k in rest]))
+                for side in (one.source, one.target)
+            )
+            shape = tuple([one.shape[k] for k in rest])
+            yield from self._true(Segment(rank, 0, shape, source, target, one.scale), rank)
 
-    def _address(self, made_up: int) -> int:
-        address = 0
-        for made, step in zip(self._made_up, self.strides, strict=True):
-            index, made_up = divmod(made_up, made)
-            address += index * step
-        return address
+    def _digits(self, made_up: int) -> list[int]:
+        """Return the indices, or the differences of indices, that a made-up address or step stands for."""
+        digits = []
+        for room in reversed(self._room):
+            digit = made_up % room
+            digit -= room if digit >= room // 2 else 0
+            digits.append(digit)
+            made_up = (made_up - digit) // room
+        return digits[::-1]
+
+    def _address(self, digits: Sequence[int]) -> int:
+        return sum(digit * step for digit, step in zip(digits, self.strides, strict=True))
 
 
 def _copy(segment: Segment, bits: int) -> Copy | None:
