@@ -179,3 +179,14 @@ def test_a_rank_file_that_is_none_is_said_to_be_so_once(tmp_path: Path) -> None:
         "file.html"
     ]
     assert "fsdp.shard_missing" in found.errors
+
+
+def test_rank_files_of_a_script_are_equal_bit_for_bit(tmp_path: Path) -> None:
+    name = "fsdp2_tp_dtensor_torch_save_dp2_tp2"
+    folder = copied(name, tmp_path)
+    (folder / "fsdp_config.json").unlink()
+    for rank in range(4):
+        (folder / f"model_world_size_4_rank_{rank}.pt").rename(folder / f"rank_{rank}.pt")
+    found = decode(folder)
+    assert not found.errors
+    assert_equal(found, TORCH / name)

@@ -167,3 +167,27 @@ def test_hostile_ranks_and_worlds_cost_nothing(tmp_path: Path) -> None:
     descriptor = look(tmp_path)
     assert the(descriptor, "fsdp.rank_missing").params["missing"] == 999_999_998
     assert len(descriptor.topology.meshes[0].ranks_missing) <= 256
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rank_{}.pt", "rank{}.pt", "checkpoint_rank{}.pth", "checkpoint_last-rank-{}.pt", "step=3.rank_{}.ckpt"],
+)
+def test_scripts_number_their_ranks_in_other_ways(tmp_path: Path, name: str) -> None:
+    for rank in range(3):
+        write_torch_zip(tmp_path / name.format(rank))
+    descriptor = look(tmp_path)
+    assert descriptor.classification.format == "fsdp_rank_files"
+    assert {each.name for each in descriptor.components} == {name.format("*")}
+
+
+def test_one_file_of_a_rank_may_be_anything(tmp_path: Path) -> None:
+    write_torch_zip(tmp_path / "checkpoint_rank0.pth")
+    assert look(tmp_path).classification.format == "torch_save"
+
+
+@pytest.mark.parametrize("name", ["mp_rank_{:02}.pt", "model_tp_rank{}.pt", "rng_rank{}.pth", "frank{}.pt"])
+def test_ranks_of_one_axis_and_random_states_are_no_rank_files(tmp_path: Path, name: str) -> None:
+    for rank in range(2):
+        write_torch_zip(tmp_path / name.format(rank))
+    assert look(tmp_path).classification.format != "fsdp_rank_files"

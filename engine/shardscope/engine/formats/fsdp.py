@@ -3,7 +3,8 @@
 Names: verl (`utils/checkpoint/fsdp_checkpoint_manager.py`) writes `model_world_size_W_rank_R.pt`, `optim_...` and
 `extra_state_...` with `fsdp_config.json` and, for people, a folder `huggingface`; Accelerate (`utils/fsdp_utils.py`) writes
 `pytorch_model_fsdp_rankR.bin`, or `pytorch_model_fsdp_0_rankR.bin` and `optimizer_0_rankR.bin`; scripts write
-`model_rankR.bin`. Where each piece belongs is pickled in the files, if it is there at all.
+`model_rankR.bin`, `rank_R.pt`, `checkpoint-rank-R.pth` and the like. Where each piece belongs is pickled in the files, if it is
+there at all.
 """
 
 import re
@@ -31,10 +32,18 @@ _WORLD: Final = re.compile(
     r"(?P<stem>model|optim|extra_state)_world_size_(?P<world>\d{1,9})_rank_(?P<rank>\d{1,9})\.pt"
 )
 _RANK: Final = re.compile(r"(?P<stem>.+)_rank(?P<rank>\d{1,9})\.bin")
+_SCRIPTED: Final = re.compile(
+    r"(?P<head>(?:(?P<stem>.{0,200}?[^_.-])[_.-])?rank[_.-]?)(?P<rank>\d{1,9})(?P<tail>\.(?:pt|pth|ckpt))"
+)
+"""What scripts call them; one such file may be anything, and two are rank files."""
+_AXES: Final = re.compile(r"(?:.*_)?(?:mp|tp|pp|dp|ep|cp|expp)")
+"""Stems of the ranks of one axis, which are no ranks of the world."""
 _LOCAL: Final = re.compile(r"pytorch_model_fsdp")
 _HIGHEST: Final = 1 << 30
 _OPTIMIZER: Final = re.compile(r"optim.*", re.IGNORECASE)
-_EXTRA: Final = "extra_state"
+_EXTRA: Final = re.compile(
+    r"(?:extra|rng|random|scheduler|lr_scheduler|dataloader|trainer|metrics?)(?:[_.-].*)?"
+)
 
 
 class RankFile(Struct, frozen=True):
@@ -67,11 +76,11 @@ class RankSet(Struct, frozen=True):
         """What its name says is in it."""
         if _OPTIMIZER.fullmatch(self.stem):
             return "optimizer"
-        return "extra state" if self.stem == _EXTRA else "weights"
+        return "extra state" if _EXTRA.fullmatch(self.stem) else "weights"
 
 
 def rank_sets(folder: Folder) -> list[RankSet]:
-    """Return the rank files of a folder by stem: `model_world_size_2_rank_0.pt`, `model_rank0.bin`."""
+    """Return the rank files of a folder by stem: `model_world_size_2_rank_0.pt`, `model_rank0.bin`, `rank_0.pt`."""
     found: dict[tuple[str, str], list[RankFile]] = {}
     for entry, match in folder.matching(_WORLD, "pt", holding="_rank_"):
         pattern = f"{match['stem']}_world_size_*_rank_*.pt"
@@ -80,7 +89,20 @@ def rank_sets(folder: Folder) -> list[RankSet]:
     for entry, match in folder.matching(_RANK, "bin", holding="_rank"):
         item = RankFile(entry, int(match["rank"]), None)
         found.setdefault((match["stem"], f"{match['stem']}_rank*.bin"), []).append(item)
+    for key, files in _scripted(folder).items():
+        if len(files) > 1:
+            found.setdefault(key, []).extend(files)
     return [RankSet(stem, pattern, tuple(files)) for (stem, pattern), files in sorted(found.items())]
+
+
+def _scripted(folder: Folder) -> dict[tuple[str, str], list[RankFile]]:
+    found: dict[tuple[str, str], list[RankFile]] = {}
+    for entry, match in folder.matching(_SCRIPTED, "pt", "pth", "ckpt", holding="rank"):
+        stem = match["stem"] or ""
+        if not _WORLD.fullmatch(match.string) and not _AXES.fullmatch(stem):
+            key = (stem, f"{match['head']}*{match['tail']}")
+            found.setdefault(key, []).append(RankFile(entry, int(match["rank"]), None))
+    return found
 
 
 class FsdpRankFiles:
@@ -88,12 +110,12 @@ class FsdpRankFiles:
 
     name = "fsdp_rank_files"
     general = False
-    hint = Hint(("pt", "bin"))
+    hint = Hint(("pt", "bin", "pth", "ckpt"))
 
     def recognise(self, probe: Probe, folder: Folder) -> Claim | Alternative | None:
         """Claim files that are numbered by rank, unless they are a part of an Accelerate state."""
         sets = rank_sets(folder)
-        if not sets:
+        if all(each.kind == "extra state" for each in sets):
             return None
         files = [entry for found in sets for entry in found.entries]
         says = f"{counted(len(files), 'file')} named for the rank that wrote them"

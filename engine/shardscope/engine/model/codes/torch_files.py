@@ -161,7 +161,7 @@ TABLE: Final[tuple[Code, ...]] = (
     _error(
         "torch.distributed_part",
         "{file:path} holds {count:count part} of distributed tensors, such as {tensor:name}, as one rank saved them.",
-        "Inspect the folder that holds the files of all ranks.",
+        "Inspect the folder that holds the files of all ranks, each named for its rank: model_rank0.pt, model_rank1.pt and so on.",
         "A DTensor or ShardedTensor saved by torch.save is what one rank held. Without the other ranks the tensor is not whole.",
     ),
     _error(
