@@ -1,11 +1,15 @@
 """Going on with an earlier run: what it finished is read again, what it did not is made, and nothing else is believed."""
 
+import fcntl
 import hashlib
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
+import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +30,9 @@ from shardscope.engine.model.manifest import RUN_NAME
 from shardscope.engine.model.plan import PlanOptions
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.staging import FileRecord, Marker
-from tests.app.terminal import Command, run
+from tests.app.terminal import Command, process, run
 from tests.campaigns.bench import OPTIONS, Bench, bench
+from tests.checkpoints import write_sharded
 from tests.convert.targets import ALLOWED, OLD, fault, hidden, make, needs_root, read
 
 
@@ -278,6 +283,52 @@ def test_only_a_lost_terminal_keeps_by_itself(
     assert ended.code == ExitCode.CANCELLED, ended.said
     assert (hidden(out.parent) != []) == kept
     work.resume(out)
+
+
+def test_a_terminal_that_goes_away_leaves_what_is_finished(command: Command, tmp_path: Path) -> None:
+    """As the kernel does it when an SSH session is lost."""
+    source = tmp_path / "source"
+    shape = (1024, 4096)
+    write_sharded(source, {f"layers.{number}.weight": ("F32", shape) for number in range(8)}, shards=8)
+    arguments = (
+        "convert",
+        str(source),
+        str(tmp_path / "out"),
+        "--yes",
+        "--dtype",
+        "bf16",
+        "--max-shard-size",
+        "17MB",
+    )
+    ours, theirs = os.openpty()
+    with process(
+        *arguments, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as running:  # fmt: skip
+        os.close(theirs)
+        reader = threading.Thread(target=drain, args=(ours, stop := threading.Event()))
+        reader.start()
+        while sum(path.read_bytes().count(b"\n") for path in tmp_path.glob(".out.*/journal.jsonl")) < 3:
+            assert running.poll() is None
+            time.sleep(0.002)
+        stop.set()
+        reader.join()
+        os.close(ours)
+        assert running.wait(30) == ExitCode.CANCELLED
+    assert not (tmp_path / "out").exists()
+    assert [name.partition("-staging-")[0] for name in hidden(tmp_path)] == [".out.shardscope"]
+    said = command(*arguments, "--resume", "--quiet")
+
+    assert said.code == 0, said
+    assert json.loads((tmp_path / "out" / RUN_NAME).read_text())["resumed_bytes"] > 0
+    assert command("verify", str(tmp_path / "out"), "--against", str(source)).code == 0
+
+
+def drain(terminal: int, stop: threading.Event) -> None:
+    """Read what is written to a terminal, so that nobody waits for it to be read."""
+    while not stop.is_set():
+        if select.select([terminal], [], [], 0.01)[0]:
+            os.read(terminal, 65536)
 
 
 def test_a_run_that_had_finished_nothing_leaves_nothing(work: Bench) -> None:

@@ -52,7 +52,7 @@ WORD = "convert"
     files that stood beside the source, shardscope-manifest.json, which is equal for equal runs, and shardscope-run.json.
 
     A run that was killed, or lost its terminal, leaves finished files in a hidden folder beside OUT. The same command with
-    --resume reads them again, holds them against their digests and makes the rest; `shardscope clean` removes them. Ctrl-C and
+    --resume verifies them and makes the rest; `shardscope clean` removes them. Ctrl-C and
     SIGTERM leave nothing behind, and neither does a failure, unless --keep-staging or --resume was given.
 
     --yes confirms; it does not override a denied or unknown admission. Without a terminal and without --yes nothing starts.""",

@@ -92,10 +92,22 @@ def encoded(text: str, stream: TextIO | None) -> bytes:
     return text.translate(ASCII_GLYPHS).encode("ascii", "backslashreplace")
 
 
-def abandon() -> None:
+def abandon(descriptor: int = 1) -> None:
     """Send what is still buffered for standard output nowhere, so that the interpreter ends without a word."""
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(sink, 1)
+        os.dup2(sink, descriptor)
     finally:
         os.close(sink)
+
+
+def settle() -> None:
+    """Let the interpreter end with the exit code that it is given: a terminal that went away takes nothing more, and says 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            abandon(stream.fileno())
+        except ValueError:
+            continue  # it is closed

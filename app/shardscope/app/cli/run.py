@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from shardscope.app.cli.output import PipeClosed, abandon
+from shardscope.app.cli.output import PipeClosed, abandon, settle
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
@@ -24,6 +24,8 @@ def run(arguments: list[str]) -> ExitCode:
             return ExitCode.OK
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every failure gets its sentence
             return _failed(error, arguments, session)
+        finally:
+            settle()
 
 
 def _dispatch(arguments: list[str], session: Session) -> ExitCode:
