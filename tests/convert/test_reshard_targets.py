@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import inspect, read_shard_map, verify
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.geometry.document import written
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.lowered import LoweredDocument
 from shardscope.engine.model.schemas import LOWERED, SHARD_MAP
 from shardscope.engine.model.shardmap import (
@@ -376,3 +378,20 @@ def test_copies_are_listed_by_pairs_of_ranks_and_make_every_shard(tmp_path: Path
     files = {item.file for item in found.stored["lm_head.weight"]}
     assert files == {f"rank-{rank:05d}.safetensors" for rank in range(4)}
     assert found.dtypes["lm_head.weight"] == "F32"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["torch/zip_views", "torch/zip_shared_storage", "torch/zip_deflated", "fsdp2", "megatron/dist_zarr_tp2"],
+)
+def test_what_producers_wrote_is_cut_anew_and_is_the_same(tmp_path: Path, name: str) -> None:
+    """Strided views, compressed records, fragments of DTensors and chunks, in flattened stretches."""
+    name = "torch/fsdp2_tp_dtensor_torch_save_dp2_tp2" if name == "fsdp2" else name
+    source = FIXTURES / name / "checkpoint"
+    done = resharded(source, tmp_path / "out", aim(Numbers(dp=3, sharding="zero3")), decode=True)
+    resharded(tmp_path / "out", tmp_path / "two", aim(Numbers(dp=2, sharding="fsdp")))
+
+    decoding = Decoding(Intent("convert", "command line"), "all")
+    assert verify(tmp_path / "two", tmp_path / "out").same
+    assert verify(tmp_path / "two", source, decoding_against=decoding).same
+    assert len({item.name for file in done.plan.files for item in file.tensors}) > 1
