@@ -4,11 +4,12 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from shardscope.engine.capabilities.installed import installed_versions, source_commit
+from shardscope.engine.capabilities.installed import Installed, installed
 from shardscope.engine.inspection import DigestMode, inspect
 from shardscope.engine.model.blocker import Blocker, Fault, blocker
 from shardscope.engine.model.descriptor import Descriptor
@@ -95,9 +96,12 @@ def prepare_report(
             raise
         failed = failed or blocker(fault.finding)
     names = Names(request.names, private(here))
-    environment = environment_now()
+    found = installed((*_PACKAGES, "shardscope"))
+    environment = environment_now(found)
     facts = Given(
-        tool=ReportTool("shardscope", __version__, source_commit("shardscope")),
+        tool=ReportTool(
+            "shardscope", __version__, found["shardscope"].commit if "shardscope" in found else None
+        ),
         command=request.command,
         options=ReportOptions(
             names=request.names,
@@ -148,14 +152,14 @@ def compare_reports(one: ReportBundle, other: ReportBundle) -> ReportDifference:
     return differing.difference(one, other)
 
 
-def environment_now() -> ReportEnvironment:
+def environment_now(packages: Mapping[str, Installed]) -> ReportEnvironment:
     """Return the versions of this installation, from metadata alone; every one is checked to be a version and no more."""
     system = os.uname()
     kernel = _NUMBERS.match(system.release)
     machine = system.machine.lower()
 
     names = Names()
-    found = {name: names.version(text) for name, text in installed_versions(_PACKAGES).items()}
+    found = {name: names.version(packages[name].version) if name in packages else None for name in _PACKAGES}
     return ReportEnvironment(
         os=system.sysname if _WORD.fullmatch(system.sysname.lower()) else "unknown",
         kernel=None if kernel is None else kernel[0],

@@ -3,11 +3,11 @@
 import os
 import re
 import sys
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 _VERSION: Final = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,63}")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_COMMIT: Final = re.compile(r'"commit_id"\s*:\s*"([0-9a-f]{40})"')
 UNREADABLE: Final = "an unreadable version"
 """What stands for a version in metadata that is no version: its text is not repeated."""
 
@@ -18,20 +18,9 @@ def installed_version(distribution: str) -> str | None:
     The working folder is not searched, even where Python itself would: it may be the checkpoint, and a metadata folder
     in there says nothing about this installation.
     """
-    return installed_versions((distribution,))[distribution]
+    import importlib.metadata  # wanted only where a capability is named
 
-
-def installed_versions(distributions: Iterable[str]) -> dict[str, str | None]:
-    """Return the installed version of each distribution, as `installed_version` does of one."""
-    here = os.path.realpath(os.curdir)
-    path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
-    return {distribution: _version(distribution, path) for distribution in distributions}
-
-
-def _version(distribution: str, path: list[str]) -> str | None:
-    import importlib.metadata  # wanted only where a capability is named, or a report is made
-
-    found = next(iter(importlib.metadata.distributions(name=distribution, path=path)), None)
+    found = next(iter(importlib.metadata.distributions(name=distribution, path=_path())), None)
     if found is None:
         return None
     try:
@@ -41,18 +30,62 @@ def _version(distribution: str, path: list[str]) -> str | None:
     return version if _VERSION.fullmatch(version) else UNREADABLE
 
 
-def source_commit(distribution: str) -> str | None:
-    """Return the commit that a distribution was installed from, where its metadata record one (PEP 610), or null."""
-    import importlib.metadata
-    import json
+def _path() -> list[str]:
+    """Return where Python looks for distributions, without the working folder: it may be the checkpoint."""
+    here = os.path.realpath(os.curdir)
+    return [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
 
-    found = next(iter(importlib.metadata.distributions(name=distribution)), None)
+
+class Installed(NamedTuple):
+    """What the metadata of a distribution say."""
+
+    version: str
+    """Harmless; `UNREADABLE` where it is no version."""
+    commit: str | None
+    """That it was installed from, where that is recorded (PEP 610)."""
+
+
+def installed(distributions: Collection[str]) -> dict[str, Installed]:
+    """Return what is installed of some distributions, from their metadata folders alone.
+
+    `importlib.metadata` says the same and takes longer to import, with mail and network modules, than a report to be made.
+    """
+    wanted = {_normalised(name): name for name in distributions}
+    found: dict[str, Installed] = {}
+    for folder in _path():
+        try:
+            names = os.listdir(folder)
+        except OSError:  # a zip, or nothing
+            continue
+        for name in sorted(names):
+            stem, dot, kind = name.rpartition(".")
+            plain = _normalised(stem.partition("-")[0])
+            if dot and kind in ("dist-info", "egg-info") and plain in wanted:
+                found.setdefault(wanted[plain], _read(os.path.join(folder, name)))
+    return found
+
+
+def _normalised(name: str) -> str:
+    """Return a name as the packaging specifications compare it (PEP 503)."""
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def _read(folder: str) -> Installed:
+    text = _text(os.path.join(folder, "METADATA")) or _text(os.path.join(folder, "PKG-INFO")) or _text(folder)
+    head = text.replace("\r\n", "\n").partition("\n\n")[0]
+    version = next((line[8:].strip() for line in head.split("\n") if line.lower().startswith("version:")), "")
+    origin = _COMMIT.search(_text(os.path.join(folder, "direct_url.json")))
+    return Installed(
+        version if _VERSION.fullmatch(version) else UNREADABLE, None if origin is None else origin[1]
+    )
+
+
+def _text(path: str) -> str:
     try:
-        text = None if found is None else found.read_text("direct_url.json")
-        commit = json.loads(text or "{}").get("vcs_info", {}).get("commit_id")
-    except (AttributeError, OSError, ValueError):
-        return None
-    return commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""
 
 
 def same_version(required: str, observed: str) -> bool:
