@@ -147,7 +147,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/support-matrix.md": matrix,
     "docs/glossary.md": glossary,
     "docs/sources.md": sources,
-    "engine/shardscope/engine/report/data/words.txt": words,
+    "engine/shardscope/engine/report/words.py": words,
     "README.md": partial(readme, ROOT / "README.md"),
     **{f"{DATA}/{file}": partial(schema, name) for file, name in SCHEMA_FILES.items()},
 }

@@ -3,16 +3,14 @@
 import ast
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ENGINE = Path(__file__).resolve().parent.parent / "engine" / "shardscope" / "engine"
-EXCLUDED = ("secret_rules.py", "secrets.py", "openat2.py", "libseccomp.py")
-"""What these say is about secrets and the kernel: no word of a checkpoint."""
-
-PUBLIC = (ENGINE / "report" / "data" / "public.txt").read_text(encoding="ascii").split()
-"""Public model families, words of class names, and of file and tensor names in common use: kept by hand."""
+EXCLUDED = ("words.py", "secret_rules.py", "secrets.py", "openat2.py", "libseccomp.py")
+"""What is generated from here, and what is about secrets and the kernel: no word of a checkpoint."""
 
 
 def sentences(tree: ast.AST) -> Iterator[str]:
@@ -47,15 +45,16 @@ def texts() -> Iterator[str]:
             yield from sentences(ast.parse(path.read_text(encoding="utf-8")))
     for path in sorted((ENGINE / "mappings" / "data").glob("*.json")):
         yield from strings(json.loads(path.read_text(encoding="utf-8")))
-    yield from PUBLIC
 
 
 def words() -> str:
-    """The vocabulary, one word a line, in lower case."""
+    """The vocabulary as a module: a text file would take longer to find than to read."""
     found = set()
     for text in texts():
         for run in re.findall(r"[A-Za-z]+", text):
             if len(run) <= 24:
                 found.add(run.lower())
                 found |= {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", run)}
-    return "".join(f"{word}\n" for word in sorted(found | set(PUBLIC)))
+    lines = textwrap.wrap(" ".join(sorted(found)), 120)
+    head = '"""Words of our own sentences and naming schemes: made by docs/generate.py."""'
+    return "\n".join((head, "", "from typing import Final", "", 'WORDS: Final = """', *lines, '"""', ""))

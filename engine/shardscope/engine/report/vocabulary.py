@@ -1,16 +1,17 @@
 """The closed vocabulary: words that say nothing about anybody, because every copy of shardscope has them.
 
 A secret, a person or a machine is told by an uncommon word. So a word of a checkpoint is repeated only where it is one of ours:
-of our own sentences and naming schemes (`data/words.txt`, made by `docs/generate.py`), or of the names of public models and their
-classes (`data/public.txt`, kept by hand).
+of our own sentences and naming schemes (`words`, made by `docs/generate.py`), or of the names of public models and their
+classes (`public`, kept by hand).
 """
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.report.public import PUBLIC
+from shardscope.engine.report.words import WORDS
 
 _HUMP: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MIXED: Final = re.compile(r"([A-Za-z]*)(\d+)([A-Za-z]*)")
@@ -22,18 +23,13 @@ DIGITS: Final = 7
 @cache
 def words() -> frozenset[str]:
     """Return the vocabulary, in lower case."""
-    return _listed("words.txt") | public()
+    return frozenset(WORDS.split()) | public()
 
 
 @cache
 def public() -> frozenset[str]:
     """Return the words that names of classes may be made of, in lower case."""
-    return _listed("public.txt")
-
-
-def _listed(file: str) -> frozenset[str]:
-    text = files("shardscope.engine.report").joinpath("data", file).read_text(encoding="ascii")
-    return frozenset(text.split())
+    return frozenset(PUBLIC.split())
 
 
 def is_number(run: str) -> bool:
