@@ -7,6 +7,7 @@ before and after it. Without --quick the campaign's 200 random kills follow (`py
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -19,7 +20,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.pairs import seconds
 from tests.checkpoints import write_json
 
 BAR = 0.65
@@ -57,9 +57,13 @@ def start(source: Path, out: Path, *options: str, shard: int) -> "subprocess.Pop
     return subprocess.Popen([sys.executable, "-m", "shardscope", *words], stdout=subprocess.DEVNULL)
 
 
-def finish(running: "subprocess.Popen[bytes]") -> None:
-    if running.wait():
+def finish(running: "subprocess.Popen[bytes]") -> float:
+    """Wait for the end of a run; return the seconds that processors worked for it."""
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
         raise SystemExit(f"a conversion ended with {running.returncode}")
+    return used.ru_utime + used.ru_stime
 
 
 def killed_at_half(source: Path, out: Path, total: int, shard: int) -> float:
@@ -96,28 +100,30 @@ def main() -> None:
         shard = (asked.mb << 20) // OUTPUTS
         rows, shares = [], []
 
-        def whole() -> None:
-            finish(start(source, out, shard=shard))
+        def timed(*options: str) -> tuple[float, float]:
+            began = time.perf_counter()
+            worked = finish(start(source, out, *options, shard=shard))
+            return time.perf_counter() - began, worked
 
-        def resumed() -> None:
-            finish(start(source, out, "--resume", shard=shard))
-
-        whole()
+        timed()
         for _ in range(asked.pairs):
             times = []
-            for work in (whole, resumed, whole):
+            for options in ((), ("--resume",), ()):
                 shutil.rmtree(out)
-                if work is resumed:
+                if options:
                     shares.append(killed_at_half(source, out, asked.mb << 20, shard))
-                times.append(seconds(work))
+                times.append(timed(*options))
             rows.append(times)
-        ratios = [after / ((one + two) / 2) for one, after, two in rows]
+        ratios, worked = (
+            [after[kind] / ((one[kind] + two[kind]) / 2) for one, after, two in rows] for kind in (0, 1)
+        )
         low, median, high = statistics.quantiles(ratios, n=4)
         print(
             f"resume of {asked.mb} MiB after a kill at {statistics.median(shares):.0%}: {median:.3f}x a whole run "
             f"(quartiles {low:.3f} to {high:.3f}, a whole run by itself "
-            f"{statistics.median(two / one for one, _, two in rows):.3f}, {asked.pairs} pairs, "
-            f"{statistics.median(row[1] for row in rows):.2f} s by {statistics.median(row[0] for row in rows):.2f} s)  "
+            f"{statistics.median(two[0] / one[0] for one, _, two in rows):.3f}, {asked.pairs} pairs, "
+            f"{statistics.median(row[1][0] for row in rows):.2f} s by {statistics.median(row[0][0] for row in rows):.2f} s, "
+            f"work of processors {statistics.median(worked):.3f}x, load {os.getloadavg()[0]:.1f})  "
             f"bar {BAR:.2f}: {'met' if median <= BAR else 'MISSED'}"
         )
     finally:
