@@ -39,7 +39,7 @@ def sentence(template: str) -> str:
     return re.sub(
         r"\{(\w+)(?::\w+(?: ([\w -]+))?)?\}",
         lambda m: f"`{{{m[1]}}}`" + (f" {m[2]}s" if m[2] else ""),
-        template,
+        re.sub(r"\{\w+:verb (\w+)\}", r"\1", template),
     )
 
 

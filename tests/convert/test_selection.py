@@ -5,8 +5,9 @@ from math import prod
 import pytest
 
 from shardscope.engine.convert.selection import Selection, select
+from shardscope.engine.converting import explained
 from shardscope.engine.geometry.constructors.dcp import chunk_list
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
 from shardscope.engine.model.plan import PlanOptions, RenameRule
 
@@ -131,3 +132,11 @@ def test_an_empty_tensor_needs_no_bytes() -> None:
     map_, mesh = chunk_list((0, 4), [((0, 0), (0, 4))])
 
     assert LogicalTensor("e", "F32", (0, 4), map_, mesh, ()).unwritable is None
+
+
+def test_a_note_of_inspection_is_no_reason_why_names_are_repeated() -> None:
+    repeated = Fault("convert.name_repeated", tensor="w")
+    note = blocker(Finding("adapter.base_model"), "style/adapter_config.json")
+    reason = blocker(Finding("layout.weight_sets", {"count": 2, "sets": "a, b"}), ".")
+    assert explained(repeated, [note]) is repeated
+    assert explained(repeated, [note, reason]).finding.code == "layout.weight_sets"

@@ -26,7 +26,7 @@ from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.convert.space import memory, space_beside, with_room
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.inspection import Inspection, inspect
-from shardscope.engine.model.blocker import Blocker, Blocks, Fault
+from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import RenamesDocument
@@ -138,7 +138,8 @@ def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
     if fault.finding.code != "convert.name_repeated":
         return fault
     for item in blockers:
-        if Blocks.CONVERT in item.blocks and not item.code.startswith("trust."):
+        noted = item.severity is Severity.INFO or item.code.startswith("trust.")
+        if Blocks.CONVERT in item.blocks and not noted:
             return Fault(item.code, **item.params)
     return fault
 

@@ -90,9 +90,12 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _readable(template: str) -> str:
-    """Return a template with `{file:path}` written as `FILE`."""
+    """Return a template with `{file:path}` written as `FILE`, and `{count:count tensor}` as `COUNT tensors`."""
     import string
 
-    return "".join(
-        text + (name.upper() if name else "") for text, name, _, _ in string.Formatter().parse(template)
-    )
+    parts = []
+    for text, name, kind, _ in string.Formatter().parse(template):
+        word, _, noun = (kind or "").partition(" ")
+        told = (name or "").upper() + (f" {noun}s" if noun else "")
+        parts.append(text + (noun if word == "verb" else told))
+    return "".join(parts)

@@ -9,6 +9,7 @@ import string
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
+from typing import Final
 
 from msgspec import Struct
 
@@ -120,16 +121,22 @@ def human_bytes(count: int) -> str:
     return f"{humanize.naturalsize(count, binary=True)} ({count:,} bytes)"
 
 
+_THIRD: Final = {"are": "is", "were": "was", "have": "has", "do": "does", "reach": "reaches"}
+"""Verbs of one thing that do not just end in s."""
+
+
 def _in_words(value: Param, kind: str) -> str:
     """Return a parameter as its kind asks for; an unknown kind is our own error and raises."""
-    if value is None:
-        return "unknown"
     kind, _, noun = kind.partition(" ")
+    if value is None:
+        return noun if kind == "verb" else "unknown"
     match kind:
         case "bytes":
             return human_bytes(int(value))
         case "count":
             return counted(int(value), noun) if noun else f"{int(value):,}"
+        case "verb":
+            return _THIRD.get(noun, noun + "s") if int(value) == 1 else noun
         case "path" | "name":
             return shown(str(value), 160)
         case "text":
@@ -157,8 +164,9 @@ def render(template: str, params: Mapping[str, Param]) -> str:
 
 
 def parameter_kinds(template: str) -> dict[str, str]:
-    """Return the parameters of a template and the kind of each."""
-    return {name: kind.partition(" ")[0] for _, name, kind in _pieces(template) if name}
+    """Return the parameters of a template and the kind of each; a `verb` only agrees with a parameter that stands elsewhere."""
+    kinds = [(name, kind.partition(" ")[0]) for _, name, kind in _pieces(template) if name]
+    return {name: kind for name, kind in kinds if kind != "verb"}
 
 
 def _plain(value: Param, kind: str) -> Param:

@@ -11,7 +11,7 @@ TABLE: Final = (
         "consolidated.dimensions",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{count:count file} hold one model, and nothing in them says along which dimension a tensor was cut.",
+        "{count:count file} {count:verb hold} one model, and nothing in them says along which dimension a tensor was cut.",
         "Have the release notes of the exact model at hand; the cut has to be given, because it cannot be read.",
         "Each file of this layout is one model-parallel rank. Which dimension a tensor was cut along is a convention of "
         "the code that wrote it, and has changed: the token embedding of Llama 2 is cut along dimension 1, that of Llama "
@@ -74,7 +74,7 @@ TABLE: Final = (
         "consolidated.listed_missing",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{file:path} lists {count:count file} that are not here, such as {target:name}.",
+        "{file:path} lists {count:count file} that {count:verb are} not here, such as {target:name}.",
         "Fetch or copy them from the same release.",
         "The checklist of the release names every file of it. The digests in it (MD5) are not compared.",
         _USE,
@@ -124,7 +124,7 @@ TABLE: Final = (
         "vllm.same_on_ranks",
         Severity.INFO,
         Stage.DESCRIBE,
-        "{count:count tensor} have the same name and shape on each of {ranks:count rank}: part of a whole or copy of "
+        "{count:count tensor} {count:verb have} the same name and shape on each of {ranks:count rank}: part of a whole or copy of "
         "it, the files do not tell.",
         "Nothing to do; a mapping would have to say it for each tensor.",
         "A matrix that was cut evenly and a vector that every rank keeps look alike from outside.",
@@ -170,7 +170,7 @@ TABLE: Final = (
         "vllm.shapes_differ",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{count:count tensor} differ in shape or dtype between ranks, such as {tensor:name} on ranks {first:count} "
+        "{count:count tensor} {count:verb differ} in shape or dtype between ranks, such as {tensor:name} on ranks {first:count} "
         "and {second:count}.",
         "Check whether the files come from one save.",
         "vLLM cuts evenly. Parts of unequal size come from two saves, or from a kernel that laid them out anew.",

@@ -187,7 +187,7 @@ _SHARDING: Final = (
         "dcp.dtype_mixed",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "Fragments of {count:count tensor} differ in dtype, first {tensor:name}: {dtypes:word}.",
+        "Fragments of {count:count tensor} {count:verb differ} in dtype, first {tensor:name}: {dtypes:word}.",
         "Copy the files again from one save: these come from different ones.",
         "Consolidation tools copy the raw bytes of either dtype one after the other, which gives wrong numbers without a "
         "word.",
@@ -197,7 +197,7 @@ _SHARDING: Final = (
         "dcp.rank_mixed",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "Fragments of {count:count tensor} differ in their number of axes, first {tensor:name}.",
+        "Fragments of {count:count tensor} {count:verb differ} in their number of axes, first {tensor:name}.",
         "Copy the files again from one save: these come from different ones.",
         "Pieces of one tensor have as many axes as the tensor.",
         _USE,
@@ -206,7 +206,7 @@ _SHARDING: Final = (
         "dcp.hole",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{count:count tensor} have a hole that no fragment fills. First {tensor:name}: {missing:count} of "
+        "{count:count tensor} {count:verb have} a hole that no fragment fills. First {tensor:name}: {missing:count} of "
         "{total:count element} absent, at {where:word}.",
         "Copy the missing shards from the same save. Tools that consolidate without looking leave zeros there.",
         "The fragments' offsets and shapes are compared exactly with the whole tensor.",
@@ -216,7 +216,7 @@ _SHARDING: Final = (
         "dcp.overlap",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{count:count tensor} have elements in more than one fragment. First {tensor:name}: {repeated:count element}, in "
+        "{count:count tensor} {count:verb have} elements in more than one fragment. First {tensor:name}: {repeated:count element}, in "
         "{first:path} and {second:path}.",
         "Files of two saves may be mixed: keep those of one.",
         "The writer stores each element once. Where two fragments differ, tools let the later file win.",
@@ -237,7 +237,7 @@ _SHARDING: Final = (
         "dcp.extent_contradicted",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{count:count tensor} reach further than declared. First {tensor:name}: to {found:word}, where {source:path} "
+        "{count:count tensor} {count:verb reach} further than declared. First {tensor:name}: to {found:word}, where {source:path} "
         "declares {declared:word}.",
         "Files of different saves may be mixed: keep those of one.",
         "A fragment cannot end beyond its tensor.",
@@ -266,7 +266,7 @@ _SHARDING: Final = (
         "dcp.shard_duplicate",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{count:count shard number} stand in more than one file name, first {first:path}.",
+        "{count:count shard number} {count:verb stand} in more than one file name, first {first:path}.",
         "Remove the copies or move them elsewhere.",
         "Two spellings of one number come from hand work or from two writers.",
         _USE,
@@ -275,7 +275,7 @@ _SHARDING: Final = (
         "dcp.consolidated_beside",
         Severity.INFO,
         Stage.DECODE,
-        "{count:count tensor} stand here in fragments and, beside them, in consolidated files; the fragments are listed.",
+        "{count:count tensor} {count:verb stand} here in fragments and, beside them, in consolidated files; the fragments are listed.",
         "Nothing to do; compare the two where it matters which one is right.",
         "The fragments are what the ranks saved. The consolidated files were made from them afterwards, by code that has lost scalars "
         "and holes without a word.",

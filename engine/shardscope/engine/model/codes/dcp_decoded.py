@@ -83,7 +83,7 @@ _METADATA: Final = (
     ),
     _error(
         "dcp.file_missing",
-        "{file:path} refers to {count:count data file} that are not here, first {first:path}: {tensors:count tensor} lack "
+        "{file:path} refers to {count:count data file} that {count:verb are} not here, first {first:path}: {tensors:count tensor} {tensors:verb lack} "
         "bytes, first {tensor:name}.",
         "Copy the missing files from the same save. Nothing else holds these bytes.",
         "Each chunk is stored once, in the file of the rank that wrote it.",
@@ -101,7 +101,7 @@ _METADATA: Final = (
 _ITEMS: Final = (
     _error(
         "dcp.item_range",
-        "{file:path} has {size:bytes}, and {count:count item} of it reach beyond that, first {tensor:name} at byte {end:count}.",
+        "{file:path} has {size:bytes}, and {count:count item} of it {count:verb reach} beyond that, first {tensor:name} at byte {end:count}.",
         "Copy the file again: it is cut off, or of another save.",
         "The metadata has the first byte and the length of every stored item.",
     ),
@@ -125,7 +125,7 @@ _ITEMS: Final = (
     ),
     _error(
         "dcp.item_disagrees",
-        "{file:path} holds {count:count item} that differ from what the metadata records, first {tensor:name}: "
+        "{file:path} holds {count:count item} that {count:verb differ} from what the metadata records, first {tensor:name}: "
         "{found:word} where {expected:word} is recorded.",
         "Files of different saves may be mixed: keep those of one.",
         "Each item repeats dtype and shape of its chunk.",
@@ -138,7 +138,7 @@ _ITEMS: Final = (
     ),
     _error(
         "dcp.zstd_missing",
-        "{count:count item} are compressed with zstd, first {tensor:name}, and no decompressor is installed.",
+        "{count:count item} {count:verb are} compressed with zstd, first {tensor:name}, and no decompressor is installed.",
         "Install it with: pip install 'shardscope[zstd]' (Python 3.14 has one of its own).",
         "Where a tensor's bytes lie inside a compressed item is known only once it is decompressed.",
     ),
@@ -156,7 +156,7 @@ _ITEMS: Final = (
     ),
     _warning(
         "dcp.object_damaged",
-        "{file:path} has {count:count stored object} that are no whole file of torch.save, first {tensor:name}.",
+        "{file:path} has {count:count stored object} that {count:verb are} no whole file of torch.save, first {tensor:name}.",
         "Copy the file again from the same save if the run has to continue exactly.",
         "Objects hold numbers, texts and states of the training; the tensors are stored apart from them.",
     ),
@@ -186,7 +186,7 @@ _GEOMETRY: Final = (
     ),
     _error(
         "dcp.chunk_range",
-        "{file:path} has chunks of {count:count tensor} that reach beyond the tensor, first {tensor:name}: to {reach:word} "
+        "{file:path} has chunks of {count:count tensor} that {count:verb reach} beyond the tensor, first {tensor:name}: to {reach:word} "
         "in {shape:word}.",
         "Files of different saves may be mixed: keep those of one.",
         "Chunks are boxes inside the tensor. One that ends outside belongs to a tensor of another shape.",

@@ -164,7 +164,7 @@ TABLE: Final = (
         "deepspeed.universal_moments_absent",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{count:count} of {total:count parameter} have weights and no optimizer state, the first {first:name}.",
+        "{count:count} of {total:count parameter} {count:verb have} weights and no optimizer state, the first {first:name}.",
         "Expect that of frozen parameters, buffers and tied names alone.",
         "The converter writes fp32.pt for names that the optimizer does not know, from one rank's copy in the precision of "
         "the model. For a trained parameter the missing files mean a damaged save.",

@@ -102,14 +102,14 @@ _CUTS: Final = (
     ),
     _error(
         "deepspeed.partition_short",
-        "The shapes call for {used:count element}, and {ranks:count partition} hold {held:count}.",
+        "The shapes call for {used:count element}, and {ranks:count partition} {ranks:verb hold} {held:count}.",
         _SAME,
         "Parameters lie end to end in the flat buffer. One that ends before its last parameter was cut off, or belongs to "
         "another save.",
     ),
     _error(
         "deepspeed.partition_rest",
-        "{ranks:count partition} hold {held:count element}, and the shapes account for {used:count} of them.",
+        "{ranks:count partition} {ranks:verb hold} {held:count element}, and the shapes account for {used:count} of them.",
         _SAME,
         "Behind the last parameter there is padding, never more than alignment needs. More than that is a parameter that "
         "the shapes do not name.",
@@ -176,7 +176,7 @@ _CUTS: Final = (
     ),
     _warning(
         "deepspeed.scaled_states",
-        "Optimizer states of {count:count parameter} are not listed, first {first:name}: their shards hold the parameter "
+        "Optimizer states of {count:count parameter} {count:verb are} not listed, first {first:name}: their shards hold the parameter "
         "times a factor.",
         "Convert the weights alone.",
         "The moments of a scaled parameter scale by other powers, and step sizes stay in the coordinates of the shard.",
@@ -206,7 +206,7 @@ _TRUTH: Final = (
     ),
     _error(
         "deepspeed.masters_differ",
-        "The fp32 masters of {count:count} of {total:count tensor} are not what the module holds rounded, first {first:name} "
+        "The fp32 masters of {count:count} of {total:count tensor} {count:verb are} not what the module holds rounded, first {first:name} "
         "({said:word}).",
         "Do not convert this save. Compare files and save again; copy all files of one save.",
         "A module in 16 bit holds the rounded masters, so both must agree in every element. Where they do not, the files are "

@@ -31,7 +31,7 @@ TABLE: Final = (
     ),
     _error(
         "fsdp.partial",
-        "{pattern:path} holds {count:count tensor} that are sums over ranks not yet added up, first {tensor:name}.",
+        "{pattern:path} holds {count:count tensor} that {count:verb are} sums over ranks not yet added up, first {tensor:name}.",
         "Redistribute them (to Replicate or Shard) before saving.",
         "With a Partial placement each rank holds a summand: no element of the tensor is in any file.",
     ),

@@ -317,14 +317,14 @@ _NAMES: Final = (
     ),
     _warning(
         "header.name_confusable",
-        "{file:path} has {count:count tensor name} that are easily taken for another.",
+        "{file:path} has {count:count tensor name} that {count:verb are} easily taken for another.",
         "Compare such names by their bytes, not by eye.",
         "The names differ only in case, white space or the composition of their accents, or mix alphabets whose letters "
         "look alike.",
     ),
     _info(
         "header.name_structure",
-        "{file:path} has {count:count tensor name} that are not plain dotted paths.",
+        "{file:path} has {count:count tensor name} that {count:verb are} not plain dotted paths.",
         "Nothing here; quote them in scripts.",
         "Names with empty parts, path steps, markup, quotes, shell characters, unusual digits or very many levels trip "
         "programs that split, sort, format or print names without care.",

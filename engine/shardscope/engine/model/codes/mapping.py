@@ -63,7 +63,7 @@ TABLE: Final = (
         "mapping.unplaced",
         Severity.ERROR,
         Stage.VALIDATE,
-        "{count:count tensor} have no place in the mapping table {table:name}, the first {tensor:name}.",
+        "{count:count tensor} {count:verb have} no place in the mapping table {table:name}, the first {tensor:name}.",
         "Choose a table for this kind of model, or write one.",
         "A tensor without a rule is never dropped silently: the model would not be the same.",
         _USE,

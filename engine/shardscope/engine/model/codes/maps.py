@@ -115,7 +115,7 @@ TABLE: Final = (
     ),
     _row(
         "map.holders_wrong",
-        "{found:count element} are said to be held by {one:word} and have a place in the shards of {other:word}; the first has "
+        "{found:count element} {found:verb are} said to be held by {one:word} and have a place in the shards of {other:word}; the first has "
         "the address {address:count}.",
         "Name exactly the ranks whose shards have the elements.",
         "The holders that a piece names and the shards of those ranks have to agree.",

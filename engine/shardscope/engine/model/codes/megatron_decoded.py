@@ -50,7 +50,7 @@ TABLE: Final = (
         "megatron.model_empty",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count rank file} hold no tensor of a model, the first {file:path}.",
+        "{count:count rank file} {count:verb hold} no tensor of a model, the first {file:path}.",
         "Look for the weights elsewhere: the files keep other state, or are of another program.",
         "Megatron-LM keeps the model of a rank under the key model, or under model0, model1 and so on, one for each virtual "
         "stage of a pipeline.",
@@ -88,7 +88,7 @@ TABLE: Final = (
         "megatron.name_unknown",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count tensor} have names that the layout table {table:name} does not know, the first {tensor:name}: how the "
+        "{count:count tensor} {count:verb have} names that the layout table {table:name} does not know, the first {tensor:name}: how the "
         "ranks cut them is not told.",
         "Give a layout table for this kind of model.",
         "A rank file holds slices without saying along which dimension they were cut. That is looked up by name, and a name "
@@ -99,7 +99,7 @@ TABLE: Final = (
         "megatron.shard_missing",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count tensor} lack the part of a rank, the first {tensor:name}, which {file:path} does not hold.",
+        "{count:count tensor} {count:verb lack} the part of a rank, the first {tensor:name}, which {file:path} does not hold.",
         "Copy the file again from the same save.",
         "Each tensor-parallel rank holds a part of each tensor of its stage. These cannot be put together.",
         _USE,
@@ -118,7 +118,7 @@ TABLE: Final = (
         "megatron.layer_missing",
         Severity.ERROR,
         Stage.DECODE,
-        "{count:count} of {layers:count layer} hold no tensors, the first is layer {first:count}.",
+        "{count:count} of {layers:count layer} {count:verb hold} no tensors, the first is layer {first:count}.",
         "Copy the missing pipeline stages from the same save.",
         "The declared number of layers is larger than that of the layers that the files hold.",
         _USE,
@@ -127,7 +127,7 @@ TABLE: Final = (
         "megatron.layout_chosen",
         Severity.INFO,
         Stage.DECODE,
-        "{count:count tensor} are put together by the layout table {table:name}, chosen by what the arguments declare: "
+        "{count:count tensor} {count:verb are} put together by the layout table {table:name}, chosen by what the arguments declare: "
         "{facts:word}.",
         "Nothing is needed; look whether the facts are those of the model.",
         "Tensor-parallel slices are joined by a table of names and dimensions. Which of its rules holds (a gated feed-forward "
@@ -199,7 +199,7 @@ TABLE: Final = (
         "megatron.chunk_fill",
         Severity.ERROR,
         Stage.DECODE,
-        "{arrays:count array} lack chunks for which .zarray gives a value to fill in ({value:text} for {count:count chunk} of "
+        "{arrays:count array} {arrays:verb lack} chunks for which .zarray gives a value to fill in ({value:text} for {count:count chunk} of "
         "{tensor:name}); they are not put together.",
         "Copy the missing chunk files from the same save.",
         "A zarr library would fill the gap with a constant. In a checkpoint that is lost weights.",

@@ -39,7 +39,7 @@ TABLE: Final = (
     ),
     _row(
         "report.descriptor_other",
-        "The descriptor in {file:path} is of other files: {count:count file} differ.",
+        "The descriptor in {file:path} is of other files: {count:count file} {count:verb differ}.",
         "Give the descriptor of this checkpoint, or leave --descriptor out.",
         "A descriptor that was made earlier goes into a report only where the names and sizes of the files are still those that it "
         "lists.",

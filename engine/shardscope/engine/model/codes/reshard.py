@@ -60,7 +60,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "reshard.absent",
-        "The target has maps for {count:count tensor} that are not written, the first {tensor:name}.",
+        "The target has maps for {count:count tensor} that {count:verb are} not written, the first {tensor:name}.",
         "Compare the names with `shardscope tensors`; --rename and --mapping change those of the source.",
         "A target that names other tensors was probably made for another model.",
     ),

@@ -29,7 +29,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _error(
         "torch.storage_unwritten",
-        "{file:path} has {count:count storage} that were reserved and never written, first data/{first:text}: their checksum is 0 "
+        "{file:path} has {count:count storage} that {count:verb were} reserved and never written, first data/{first:text}: their checksum is 0 "
         "beside those of other records.",
         "Find the file that holds the values; this one was saved under torch.serialization.skip_data.",
         "torch can lay out a file without writing the tensors, for another program to fill in. Their bytes are a hole that reads as "
