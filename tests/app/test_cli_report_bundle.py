@@ -22,7 +22,16 @@ from shardscope.engine.model.schemas import (
 )
 from tests.app.terminal import Command
 from tests.checkpoints import write_safetensors, write_sharded
-from tests.test_imports import ARRAYS, COMMAND, FRAMEWORKS, SCREEN, modules_after
+from tests.test_imports import (
+    ARRAYS,
+    COMMAND,
+    FRAMEWORKS,
+    NETWORK,
+    PROCESSES,
+    SCREEN,
+    UNPICKLERS,
+    modules_after,
+)
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 EVERY = sorted(str(path.relative_to(FIXTURES)) for path in FIXTURES.glob("*/*") if path.is_dir())
@@ -270,7 +279,7 @@ def test_a_folder_that_is_called_like_a_command_is_reached(
 
 
 # R101
-def test_no_screen_no_arrays_and_no_framework_is_imported(sharded: Path, tmp_path: Path) -> None:
+def test_no_screen_no_arrays_no_network_and_no_framework_is_imported(sharded: Path, tmp_path: Path) -> None:
     loaded = modules_after(COMMAND, "report", str(sharded), "-o", str(tmp_path / "a.zip"))
 
-    assert not loaded & {*SCREEN, *ARRAYS, *FRAMEWORKS}
+    assert not loaded & (SCREEN | ARRAYS | FRAMEWORKS | NETWORK | PROCESSES | UNPICKLERS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.capabilities.installed import UNREADABLE, installed_version
+from shardscope.engine.capabilities.installed import UNREADABLE, Installed, installed, installed_version
 from shardscope.engine.capabilities.registry import REGISTRY
 from shardscope.engine.model.text import UNSAFE
 
@@ -79,3 +79,35 @@ def test_what_offers_itself_as_an_adapter_is_not_discovered(site: Path) -> None:
 
     assert REGISTRY == ()
     assert "eager" not in sys.modules
+
+
+# R101
+def test_a_report_reads_the_same_without_the_library(site: Path) -> None:
+    install(
+        site, "megatron_core", "Metadata-Version: 2.1\nName: megatron-core\nVersion: 0.9.1\n\nVersion: 7\n"
+    )
+    install(site, "odd", "Name: odd\nVersion: 1.0 (run me)\n")
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (site / "odd-1.dist-info" / "direct_url.json").write_text(
+        f'{{"url": "https://x.example/r", "vcs_info": {{"vcs": "git", "commit_id": "{commit}"}}}}'
+    )
+    egg = site / "Old.Style-2.egg-info"
+    egg.write_text("Name: Old.Style\nVersion: 2.0\n")
+
+    found = installed(("megatron-core", "odd", "old-style", "numpy", "absent"))
+
+    assert found["megatron-core"] == Installed("0.9.1", None)
+    assert found["odd"] == Installed(UNREADABLE, commit)
+    assert found["old-style"].version == installed_version("old-style") == "2.0"
+    assert found["numpy"].version == installed_version("numpy")
+    assert "absent" not in found
+
+
+def test_a_report_takes_nothing_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "planted", "Name: planted\nVersion: 1.0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", ".", str(tmp_path), *sys.path])
+
+    assert installed(("planted",)) == {}
