@@ -714,3 +714,22 @@ def test_a_model_parallel_rank_that_is_not_there_leaves_nothing_half_joined(tmp_
     found = decode(root)
     assert "deepspeed.shard_absent" in found.errors
     assert model(found) == []
+
+
+def test_the_file_of_a_last_expert_is_missed_by_the_rows_of_the_router(tmp_path: Path) -> None:
+    tag = tmp_path / "run" / "global_step5"
+    prefix = "moe.deepspeed_moe.experts.deepspeed_experts."
+    dense = weights(10, moe__deepspeed_moe__gate__wg__weight=(3, 5))
+    write_states(tag / "mp_rank_00_model_states.pt", half(dense), [], stage=0, dp=1, num_experts=[3])
+    for number in range(3):
+        file = File()
+        name = f"{prefix}{number}.up.weight"
+        file.write(
+            tag / f"layer_0_expert_{number}_mp_rank_00_model_states.pt",
+            {name: file.tensor(weights(number, w=(3, 5))["w"].astype(np.float16))},
+        )
+    assert "deepspeed.experts_missing" not in decode(tag).errors
+    (tag / "layer_0_expert_2_mp_rank_00_model_states.pt").unlink()
+    found = decode(tag)
+    (missing,) = (item for item in found.blockers if item.code == "deepspeed.experts_missing")
+    assert (missing.params["count"], missing.params["total"], missing.params["first"]) == (1, 3, 2)

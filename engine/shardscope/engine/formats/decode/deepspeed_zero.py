@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from shardscope.engine.formats.decode.deepspeed_experts import check_experts
 from shardscope.engine.formats.decode.deepspeed_facts import facts_of
 from shardscope.engine.formats.decode.deepspeed_gather import Gathered, Item, gather
 from shardscope.engine.formats.decode.deepspeed_oracle import twins_of
@@ -87,6 +88,7 @@ def _list(decoder: Decoder, save: Save) -> Compared | None:
     _report(decoder, "deepspeed.extra_states", save, found.extra)
     listing = _Listing(decoder, save, Layout(save.degrees, infos, placements))
     listing.add_all(found)
+    check_experts(decoder, (each for each in decoder.tensors if each.component == "model"), first.file.entry)
     _add_plain_states(decoder, save)
     twins = twins_of(decoder, save, found)
     if not twins:

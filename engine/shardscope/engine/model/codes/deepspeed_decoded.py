@@ -127,6 +127,14 @@ _CUTS: Final = (
         "Each expert-parallel rank holds its own experts and nobody else does.",
     ),
     _error(
+        "deepspeed.experts_missing",
+        "The router of {layer:name} chooses among {total:count expert}, and {count:count} of them {count:verb are} in no file, first "
+        "expert {first:count}.",
+        "Copy all expert files of the same save.",
+        "The weight of a layer's router has a row for each expert. The numbers in file names have no gap where the last ones are "
+        "absent.",
+    ),
+    _error(
         "deepspeed.experts_folded",
         "{tensor:name} is cut by tensor parallelism ({tp:count}) or stages ({pp:count}) and by experts at once.",
         "Save with one of them, or consolidate with DeepSpeed.",

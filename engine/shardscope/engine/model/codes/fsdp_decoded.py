@@ -44,7 +44,7 @@ TABLE: Final = (
     ),
     _error(
         "fsdp.layout_differs",
-        "{count:count tensor} of {pattern:path} are described differently by different ranks, first {tensor:name}: "
+        "{count:count tensor} of {pattern:path} {count:verb are} described differently by different ranks, first {tensor:name}: "
         "{reason:word}.",
         _MIXED,
         "Every rank repeats dtype, shape and layout of the whole tensor.",
@@ -57,20 +57,20 @@ TABLE: Final = (
     ),
     _error(
         "fsdp.shard_missing",
-        "{count:count tensor} of {pattern:path} lack shards, first {tensor:name}: that of rank {rank:count}.",
+        "{count:count tensor} of {pattern:path} {count:verb lack} shards, first {tensor:name}: that of rank {rank:count}.",
         "Copy the missing rank files from the same save: each holds a part that no other file has.",
         "The mesh says how many shards there are and who holds them.",
     ),
     _error(
         "fsdp.shard_shape",
-        "{count:count tensor} of {pattern:path} have a shard of another size than their placement makes, first "
+        "{count:count tensor} of {pattern:path} {count:verb have} a shard of another size than their placement makes, first "
         "{tensor:name}: {found:word} where {expected:word} belongs.",
         _AGAIN,
         "DTensor cuts as torch.chunk does. A shard of another size was cut by a rule that is not recorded.",
     ),
     _error(
         "fsdp.shapes_differ",
-        "{count:count tensor} of {pattern:path} have another shape or type on another rank and nothing that says how they "
+        "{count:count tensor} of {pattern:path} {count:verb have} another shape or type on another rank and nothing that says how they "
         "belong together, first {tensor:name}: {reason:word}.",
         _AGAIN,
         "Plain tensors carry no layout. Those of one name that differ between ranks are pieces of something.",
