@@ -733,3 +733,24 @@ def test_the_file_of_a_last_expert_is_missed_by_the_rows_of_the_router(tmp_path:
     found = decode(tag)
     (missing,) = (item for item in found.blockers if item.code == "deepspeed.experts_missing")
     assert (missing.params["count"], missing.params["total"], missing.params["first"]) == (1, 3, 2)
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_a_gap_between_layers_stays_in_doubt_where_no_file_names_parameters(
+    tmp_path: Path, stage: int
+) -> None:
+    tag = tmp_path / "run" / "global_step5"
+    held = {f"{layer}.w": weights(layer, w=(2, 3))["w"] for layer in (0, 2)}
+    shapes = [{name: array.shape for name, array in held.items()}] if stage else None
+    write_states(tag / "mp_rank_00_model_states.pt", None, shapes, stage=stage, dp=1)
+    for name, array in held.items():
+        file = File()
+        path = tag / f"layer_{int(name[0]):02}-model_states.pt"
+        file.write(path, {"w": file.tensor(array.astype(np.float16))})
+    if stage:
+        write_partition(
+            tag / "zero_pp_rank_0_mp_rank_00_optim_states.pt", [partitions(Group(held), 1)[0]], 1, [1]
+        )
+    found = decode(tag)
+    assert {tensor.name for tensor in found.tensors} >= set(held)
+    assert ("deepspeed.layer_gap" in found.codes) is (stage == 0)

@@ -248,8 +248,11 @@ def _report(decoder: Decoder, code: str, save: Save, names: Iterable[str], **par
 
 
 def _settle_layers(decoder: Decoder, claim: Claim, save: Save) -> None:
-    """Take the doubt about a gap between layer files back, where every trained parameter of a layer has its file."""
+    """Take the doubt about a gap between layer files back, where every trained parameter of a layer has its file.
+
+    Stage 0 names no trained parameters anywhere: there the doubt stays.
+    """
     numbers = {str(layer.at[0]) for layer in save.layers}
     trained = {name.partition(".")[0] for states in save.states.values() for name in states.names}
-    if save.layers and {number for number in trained if number.isdigit()} <= numbers:
+    if save.layers and trained and {number for number in trained if number.isdigit()} <= numbers:
         decoder.settle(claim, "deepspeed.layer_gap")
