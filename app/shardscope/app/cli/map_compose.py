@@ -19,6 +19,10 @@ RANKS = 16
 """Ranks of a matrix; more are listed pair by pair."""
 
 
+_NO_CHECKPOINT = '"dtypes":{},"stored":{},"pairs":[],'
+"""Members of a transfer document that only tensors of a checkpoint have."""
+
+
 @command(
     "compose",
     short_help="Plan a transfer from one layout to another.",
@@ -55,7 +59,7 @@ def compose(
         raise click.UsageError("The two files have no tensor in common.", click.get_current_context())
     plans = {name: one.plan(name, other) for name in names}
     if as_json:
-        session.out.write(b"".join(by_tensor(TRANSFER, plans.items())))
+        session.out.write(b"".join(by_tensor(TRANSFER, plans.items(), _NO_CHECKPOINT)))
     else:
         session.out.write_text("\n".join(lines(plans, everything=session.verbose > 0)) + "\n")
     if missing and not patterns:
