@@ -59,11 +59,6 @@ DEVIATIONS: Final[dict[str, Deviation]] = {
         ),
         ("memo-huge-put memo-huge-put-2g memoize-50k appends-1m append-single-30k build-20k", "", _SPACE),
         ("proto-lower", "", "no loader looks at it, and every opcode means the same in each protocol"),
-        (
-            "deep-reduce-5k",
-            "pickle.arguments",
-            "a mapping made of a mapping is not opened, let alone 5,000 of them",
-        ),
         ("key-tensor", "", "PyTorch takes tensors as keys, by identity; such a key is no name"),
         ("key-ansi key-empty-and-dots", "", _CATALOGUE),
         ("persid-location", "", "any device is a place that a tensor was saved from"),
