@@ -9,9 +9,9 @@ import click
 from msgspec import Struct
 
 from shardscope.app.cli.output import is_terminal, wants_color
-from shardscope.app.cli.planning import watching
 from shardscope.app.cli.scheduling import cluster_of, scheduling
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:

@@ -1,22 +1,19 @@
 """One call of the engine from the command line, with progress for who watches and an end for who stops it."""
 
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from shardscope.app.cli.limit import Limit
-from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode, Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.limits import DecodeLimits, Limits
-    from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -117,14 +114,7 @@ def examine(
     asked = wish(decode, component, limits, checksums=checksums)
     bounds_in_force, _ = split_limits(limits)
     capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
-    person = is_terminal(sys.stderr)
-    wanted = (person and not machine and not session.quiet) if progress is None else progress
-    watching: AbstractContextManager[OnProgress | None] = nullcontext()
-    if wanted:
-        from shardscope.app.cli.progress import watch
-
-        watching = watch(session, person=person)
-    with session.interrupt.cooperative() as cancel, watching as report:
+    with session.interrupt.cooperative() as cancel, watching(session, progress, machine=machine) as report:
         return engine.inspect(
             path,
             limits=bounds_in_force,

@@ -1,24 +1,21 @@
 """`shardscope map apply`: tensors moved by their maps, from file to file."""
 
 import re
-import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.map import EXITS, opened, reading
-from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import MAP_APPLIED
 
 if TYPE_CHECKING:
     from shardscope.engine import Applied, ShardMaps
     from shardscope.engine.model.piece import Lowered
-    from shardscope.engine.model.progress import OnProgress
 
 _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
 
@@ -103,14 +100,11 @@ def apply(
     tensor = only(maps, name)
     lowered = maps.sound(tensor)
     bounds = with_overrides(Limits(), dict(limits))
-    person = is_terminal(sys.stderr)
-    wanted = (person and not as_json and not session.quiet) if progress is None else progress
-    watching: AbstractContextManager[OnProgress | None] = nullcontext()
-    if wanted:
-        from shardscope.app.cli.progress import watch
-
-        watching = watch(session, person=person)
-    with about(tensor), session.interrupt.cooperative() as cancel, watching as report:
+    with (
+        about(tensor),
+        session.interrupt.cooperative() as cancel,
+        watching(session, progress, machine=as_json) as report,
+    ):
         common: dict[str, Any] = {
             "tensor": tensor,
             "key": key,

@@ -8,8 +8,9 @@ import click
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
 from shardscope.app.cli.output import wants_color
-from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of, watching
+from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 EXITS = (

@@ -1,23 +1,19 @@
 """The options that plan, convert and their like share, and what they come to."""
 
 import re
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shardscope.app.cli.examine import split_limits
 from shardscope.app.cli.limit import UNITS
-from shardscope.app.cli.output import is_terminal
-from shardscope.app.cli.session import Session
 
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.escalation import Operation
     from shardscope.engine.model.limits import Limits
     from shardscope.engine.model.plan import PlanOptions, RenameRule
-    from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -187,9 +183,8 @@ def _rules(file: str | None) -> "tuple[RenameRule, ...]":
 
 def bounds_of(limits: Sequence[tuple[str, int]]) -> "Limits":
     """Return the bounds on reading that `--limit` sets, decoding's apart."""
-    from shardscope.engine.model.limits import Limits, limit_names, with_overrides
-
-    return with_overrides(Limits(), {name: value for name, value in limits if name in limit_names()})
+    bounds, _ = split_limits(limits)
+    return bounds
 
 
 def decoding_of(
@@ -201,27 +196,8 @@ def decoding_of(
     """
     if not decode:
         return None
-    from msgspec import convert
-
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.escalation import Intent
-    from shardscope.engine.model.limits import DecodeLimits, decode_limit_names
 
-    bounds = convert({name: value for name, value in limits if name in decode_limit_names()}, DecodeLimits)
+    _, bounds = split_limits(limits)
     return Decoding(Intent(operation, "command line"), "all", bounds, compares_all=compares_all)
-
-
-def watching(
-    session: Session, progress: bool | None, *, machine: bool, long: bool = False
-) -> "AbstractContextManager[OnProgress | None]":
-    """Return what shows progress on standard error, if anything should.
-
-    `long` is work of minutes and hours: a log gets its lines, too, and the measured memory stands beside them.
-    """
-    person = is_terminal(sys.stderr)
-    wanted = ((person or long) and not machine and not session.quiet) if progress is None else progress
-    if not wanted:
-        return nullcontext()
-    from shardscope.app.cli.progress import watch
-
-    return watch(session, person=person, memory=long)

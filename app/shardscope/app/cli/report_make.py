@@ -1,22 +1,19 @@
 """`shardscope report make`: a sanitised bundle about a checkpoint."""
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.limit import Limit
-from shardscope.app.cli.output import is_terminal
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
     from shardscope.engine.inspection import DigestMode
-    from shardscope.engine.model.progress import OnProgress
     from shardscope.engine.model.reports import Desired
     from shardscope.engine.report.names import Mode
     from shardscope.engine.reporting import Prepared, Request
@@ -214,15 +211,8 @@ def _prepare(
     from shardscope.engine.model.limits import Limits, with_overrides
     from shardscope.engine.reporting import prepare_report
 
-    person = is_terminal(sys.stderr)
-    wanted = (person and not quiet and not session.quiet) if progress is None else progress
-    watching: AbstractContextManager[OnProgress | None] = nullcontext()
-    if wanted:
-        from shardscope.app.cli.progress import watch
-
-        watching = watch(session, person=person)
     bounds = with_overrides(Limits(), dict(limits))
-    with session.interrupt.cooperative() as cancel, watching as report:
+    with session.interrupt.cooperative() as cancel, watching(session, progress, machine=quiet) as report:
         return prepare_report(path, request, limits=bounds, target=output, cancel=cancel, progress=report)
 
 

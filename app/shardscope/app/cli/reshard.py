@@ -11,8 +11,9 @@ from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
 from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.plan import EXITS
-from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of, watching
+from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:

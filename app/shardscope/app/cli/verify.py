@@ -5,8 +5,9 @@ import click
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
 from shardscope.app.cli.plan import EXITS
-from shardscope.app.cli.planning import bounds_of, decoding_of, watching
+from shardscope.app.cli.planning import bounds_of, decoding_of
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 SHOWN = 20

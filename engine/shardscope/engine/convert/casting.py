@@ -25,7 +25,6 @@ SCRATCH: Final = 32 * BLOCK
 """Bytes that a conversion takes beside its input and output, at most."""
 
 Words: TypeAlias = NDArray[np.uint32]
-Halves: TypeAlias = NDArray[np.uint16]
 Floats: TypeAlias = NDArray[Any]
 
 _ABOVE_BF16: Final = np.float32(2.0**127 * (2 - 2.0**-8))

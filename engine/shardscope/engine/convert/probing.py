@@ -6,7 +6,6 @@ and its few bytes are read there. It is slow and simple, which is what it is for
 
 import struct
 from collections.abc import Iterator
-from math import prod
 from typing import Final
 
 from msgspec import Struct
@@ -210,8 +209,3 @@ def same(one: bytes, other: bytes, dtype: str) -> bool:
         return False
     first, second = _number(one, dtype), _number(other, dtype)
     return first != first and second != second
-
-
-def width_of(dtype: str, shape: tuple[int, ...]) -> int:
-    """Return the bytes of a tensor."""
-    return -(-prod(shape) * DTYPES[dtype].bits // 8)

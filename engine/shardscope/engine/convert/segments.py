@@ -70,11 +70,6 @@ def cuts(tensor: LogicalTensor, layout: Lowered | None = None) -> Cuts:
     return found.cuts()
 
 
-def stored_dtypes(tensor: LogicalTensor) -> set[str]:
-    """Return the types in which fragments of a tensor are stored."""
-    return {fragment.dtype or tensor.dtype for fragment in tensor.fragments}
-
-
 @lru_cache(128)
 def _composed(target: Lowered, source: Lowered) -> tuple[Segment | IndexedSegment, ...]:
     """Compose once for all layers of a model that are laid out alike."""
