@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
@@ -75,32 +75,35 @@ def prepare(
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
     aim: AimAt | None = None,
+    found: Inspection | None = None,
 ) -> Prepared:
     """Return the plan for the checkpoint at `path`. Nothing is written.
 
     `decoding` allows pickles to be read as data, for this call. `plan` is one that was made before: it is held against the source
     and carried out as it stands. `config` names a folder with configuration and tokenizer to carry
     along instead of those beside the source. `aim` gives the target topology whose ranks' shards are written instead of whole
-    tensors.
+    tensors. `found` is what `look_for_plan` found before: then nothing is looked at again, and plans can be made one after
+    the other.
 
     Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.opaque`; `Cancelled`.
     """
-    found = inspect(
-        path,
-        limits=limits,
-        digest="all" if options.digest_source else "none",
-        hf_cache=hf_cache,
-        decoding=decoding,
-        with_catalogue=True,
-        cancel=cancel,
-        progress=progress,
-    )
+    if found is None:
+        found = look_for_plan(
+            path,
+            digests=options.digest_source,
+            decoding=decoding,
+            limits=limits,
+            hf_cache=hf_cache,
+            cancel=cancel,
+            progress=progress,
+        )
     catalogue = found.catalogue or Catalogue(())
+    decoded = found.descriptor.decoded is not UNSET
     opaque = found.descriptor.trust.opaque_files
-    if not catalogue.tensors and opaque and decoding is None:
+    if not catalogue.tensors and opaque and not decoded:
         raise Fault("convert.opaque", count=len(opaque), first=opaque[0])
     folder = None if config is None else beside(config, limits)
-    source = source_of(found, decoded=decoding is not None)
+    source = source_of(found, decoded=decoded)
     names = named(catalogue, found, options)
     catalogue = names.catalogue
     if plan is not None:
@@ -128,6 +131,32 @@ def prepare(
     except Fault as fault:
         raise explained(fault, found.descriptor.blockers) from None
     return Prepared(found, catalogue, made, folder)
+
+
+def look_for_plan(
+    path: str | os.PathLike[str],
+    *,
+    digests: bool = False,
+    decoding: Decoding | None = None,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Inspection:
+    """Return everything that plans for the checkpoint at `path` are made of. `decoding` allows pickles to be read, for this call.
+
+    Raises `Fault`: those of `inspect`; `Cancelled`.
+    """
+    return inspect(
+        path,
+        limits=limits,
+        digest="all" if digests else "none",
+        hf_cache=hf_cache,
+        decoding=decoding,
+        with_catalogue=True,
+        cancel=cancel,
+        progress=progress,
+    )
 
 
 def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:

@@ -126,7 +126,7 @@ def materialize(
     )
     try:
         with Source(path, limits=limits or Limits(), hf_cache=hf_cache) as source, staging:
-            work = _Work(plan, prepared, source, staging, cancel, progress, hf_cache=hf_cache)
+            work = _Work(plan, prepared, source, staging, cancel, progress, course, hf_cache=hf_cache)
             if executor is not None:
                 work.elsewhere = Elsewhere(executor, staging, work.task_source())
             course.begin("prove")
@@ -171,10 +171,12 @@ class _Work:
         staging: Staging,
         cancel: threading.Event | None,
         progress: OnProgress | None,
+        course: Course,
         *,
         hf_cache: bool,
     ) -> None:
         self.plan = plan
+        self._course = course
         self.elsewhere: Elsewhere | None = None
         """Who makes the files, where that is not this process."""
         self._hf_cache = hf_cache
@@ -265,6 +267,7 @@ class _Work:
             budget_bytes=self.plan.options.memory_bytes,
             cancel=self._cancel,
             progress=self._progress,
+            course=self._course,
         )
 
     def _output(self, file: PlannedFile, copied: Copied) -> OutputFile:

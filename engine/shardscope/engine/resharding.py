@@ -64,8 +64,11 @@ def prepare_reshard(
     hf_cache: bool = False,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
+    found: Inspection | None = None,
 ) -> Prepared:
     """Return the plan that makes a target's rank files of the checkpoint at `path`. Nothing is written; `materialize` does that.
+
+    `found` is what `look_for_plan` found before: then nothing is looked at again.
 
     Raises `Fault`: those of `prepare`, `reshard.*`, and those of maps and mapping tables; `Cancelled`.
     """
@@ -73,8 +76,8 @@ def prepare_reshard(
     if (aim.maps is None) == (aim.numbers is None):
         raise Fault("reshard.no_target")
 
-    def at(found: Inspection, catalogue: Catalogue, chosen: Sequence[Chosen]) -> Aimed:
-        facts = _facts(path, found, config, bounds, hf_cache=hf_cache)
+    def at(source: Inspection, catalogue: Catalogue, chosen: Sequence[Chosen]) -> Aimed:
+        facts = _facts(path, source, config, bounds, hf_cache=hf_cache)
         facts = with_tie(facts, {item.name for item in chosen})
         made = _made(facts, catalogue, chosen, options, aim)
         files = aimed(chosen, made.target, options.max_shard_bytes)
@@ -90,6 +93,7 @@ def prepare_reshard(
         cancel=cancel,
         progress=progress,
         aim=at,
+        found=found,
     )
 
 

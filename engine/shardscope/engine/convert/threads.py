@@ -18,6 +18,7 @@ from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask
 from shardscope.engine.convert.work import memory
 from shardscope.engine.model.blocker import Finding
+from shardscope.engine.model.course import Course
 from shardscope.engine.model.progress import OnProgress, check
 
 
@@ -74,13 +75,14 @@ def run_here(
     budget_bytes: int,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
+    course: Course | None = None,
 ) -> dict[str, Copied]:
-    """Carry out tasks in threads of this process; return what became of each file, by its name.
+    """Carry out tasks in threads of this process; return what became of each file, by its name. `course` hears of each file.
 
     Files that an earlier run finished are read again by other threads meanwhile: that costs the disk nothing that copying waits for.
     Raises `Fault`, `Cancelled`: those of `Staging.take_up`, of `Staging.create` and of `copy_file`. Then no thread is left.
     """
-    counts = Counts(tasks, progress)
+    counts = Counts(tasks, progress, course)
     stop = Either(cancel)
     free: SimpleQueue[Share] = SimpleQueue()
     found = shares(tasks, workers, budget_bytes)
@@ -91,11 +93,13 @@ def run_here(
         share = free.get()
         try:
             own = replace(task, workers=share.workers, budget_bytes=share.budget_bytes)
+            counts.begin(task, _tile(own))
             with staging.create(task.name, task.size) as output:
                 copied = copy_task(
                     own, output, opener=opener, cancel=stop, progress=lambda at: counts.set(task, at.done)
                 )
                 output.finish(copied.sha256, task.id, copied.overflows)
+            counts.finish(task)
             return copied
         finally:
             free.put(share)
@@ -169,8 +173,17 @@ def taken_up(
     record = staging.take_up(task, cancel, lambda done: counts.set(task, done))
     if record is None:
         return None
+    counts.finish(task)
     checked = sum(1 for item in task.checks if checkable(item))
     return Copied(record.size, record.sha256, record.overflows, checked)
+
+
+def _tile(task: FileTask) -> int:
+    """Return the bytes that each worker of a task handles at once."""
+    found = memory(
+        task.written(), task.budget_bytes, task.workers, digest=task.digest, checks=bool(task.checks)
+    )
+    return found.step
 
 
 def what_was_taken(staging: Staging) -> Finding:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+
 from shardscope.engine.model.blocker import Blocker, Finding, blocker
 
 STAGES: Final = {
@@ -20,6 +22,18 @@ STAGES: Final = {
 """What each stage does, in words that follow `while`."""
 
 
+class FileCourse(Struct, frozen=True):
+    """How far one file of the output is."""
+
+    done: int
+    """Bytes that are written, or read again where an earlier run had finished it."""
+    size: int
+    tile: int | None = None
+    """Bytes that each worker handles at once; null where a file of an earlier run is read again."""
+    finished: bool = False
+    """Written and hashed. Until the whole output was verified that proves nothing yet."""
+
+
 class Course:
     """Filled while a conversion runs, by the thread that runs it."""
 
@@ -30,6 +44,8 @@ class Course:
         """That the stages took which are over."""
         self.notes: tuple[Blocker, ...] = ()
         """What became of the staging folder."""
+        self.files: dict[str, FileCourse] = {}
+        """Files of the output that were begun, by name, while this process copies them: read it from any thread."""
         self.earlier: Blocker | None = None
         """What an earlier run of the same plan left, where nobody asked to go on with it: known before anything is confirmed."""
         self._since = 0.0
