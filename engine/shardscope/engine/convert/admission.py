@@ -9,10 +9,8 @@ from typing import Final
 
 from shardscope.engine.convert.space import Figure, Memory, Space
 from shardscope.engine.model.blocker import Fault, human_bytes
-from shardscope.engine.model.plan import Admission, AdmissionCheck, Plan, Verdict
+from shardscope.engine.model.plan import COUNTS, Admission, AdmissionCheck, Plan, Verdict
 
-COUNTS: Final = frozenset({"files", "quota of files", "open files"})
-"""Checks of numbers; those of all others are bytes."""
 FILES_BESIDE: Final = 8
 """Files and folders of staging beside those of the plan: marker, journal, lock, documents."""
 

@@ -5,7 +5,7 @@ type or omission there is carried out as it stands, and checked as if it had bee
 `PlanSource.identity`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -162,6 +162,10 @@ class PlanEstimates(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Verdict = Literal["admitted", "denied", "unknown"]
+
+
+COUNTS: Final = frozenset({"files", "quota of files", "open files"})
+"""Checks of numbers; those of all others are bytes."""
 
 
 class AdmissionCheck(Struct, frozen=True, forbid_unknown_fields=True):
