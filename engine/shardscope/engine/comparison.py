@@ -5,23 +5,17 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.capabilities.reading import read_document
 from shardscope.engine.convert.comparing import compare, compare_copies
 from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.ranks import MAP_FILE, put_together
 from shardscope.engine.convert.selection import CASTABLE
 from shardscope.engine.decoding import Decoding, bytes_of
-from shardscope.engine.geometry.document import read_document as read_maps
-from shardscope.engine.inspection import Inspection, inspect, with_digests
-from shardscope.engine.materializing import opener_of
+from shardscope.engine.inspection import Inspection, with_digests
 from shardscope.engine.model.blocker import Blocks, Fault, Severity
-from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
+from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import (
-    MANIFEST_NAME,
     Difference,
     Manifest,
     OutputTensor,
@@ -32,23 +26,11 @@ from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import VERIFICATION
 from shardscope.engine.model.text import counted
 from shardscope.engine.naming import named
-from shardscope.engine.parse.json import parse_json
-from shardscope.engine.source.read import OpenFile
-from shardscope.engine.source.source import Source
+from shardscope.engine.sides import Side, manifest_in, opened, placed_here, placed_there, side_of
 
 BUDGET: Final = 64 << 20
 """Bytes of buffers."""
 _COPIES: Final = frozenset({"convert.copies_differ", "map.replicas_disagree"})
-_HERE, _THERE = "0/", "1/"
-"""Before names of files, so that both sides can be read through one opener."""
-
-
-class _Side(Struct, frozen=True):
-    """One of two checkpoints."""
-
-    path: str | os.PathLike[str]
-    found: Inspection
-    catalogue: Catalogue
 
 
 def verify(
@@ -69,17 +51,8 @@ def verify(
     same cast. Each decoding allows the pickles of its side to be read as data, for this call. Raises `Fault`: those of `inspect`, `verify.nothing`; `Cancelled`.
     """
     bounds = limits or Limits()
-    found = inspect(
-        path,
-        limits=bounds,
-        digest="none",
-        decoding=decoding,
-        with_catalogue=True,
-        cancel=cancel,
-        progress=progress,
-    )
-    here = _Side(path, found, found.catalogue or Catalogue(()))
-    here = replace(here, catalogue=_put_together(here, bounds))
+    here = side_of(path, limits=bounds, decoding=decoding, cancel=cancel, progress=progress)
+    found = here.found
     if not here.catalogue.tensors:
         raise Fault("verify.nothing")
     manifest = manifest_in(here, bounds)
@@ -87,21 +60,17 @@ def verify(
     differences: list[Difference] = []
     compared = total = 0
     if against is not None:
-        other = inspect(
+        there = side_of(
             against,
             limits=bounds,
-            digest="none",
             hf_cache=hf_cache,
             decoding=decoding_against,
-            with_catalogue=True,
             cancel=cancel,
             progress=progress,
         )
-        catalogue = other.catalogue or Catalogue(())
         if manifest is not None:
-            catalogue = named(catalogue, other, manifest.options).catalogue
-        there = _Side(against, other, catalogue)
-        for tensor, difference in _compared(here, there, manifest, hf_cache, cancel, progress):
+            there = replace(there, catalogue=named(there.catalogue, there.found, manifest.options).catalogue)
+        for tensor, difference in _compared(here, there, manifest, cancel, progress):
             total += bytes_of(tensor) or 0
             if difference is None:
                 compared += bytes_of(tensor) or 0
@@ -118,30 +87,6 @@ def verify(
         tuple(validation),
         tuple(differences),
     )
-
-
-def manifest_in(side: _Side, limits: Limits) -> Manifest | None:
-    """Return the manifest beside an output; null where there is none. Raises `Fault` where it is damaged."""
-    entry = next((e for e in side.found.inventory.by_folder.get(b"", ()) if e.name == MANIFEST_NAME), None)
-    if entry is None:
-        return None
-    with Source(side.path, limits=limits) as source, source.open(entry) as reader:
-        if entry.size > limits.json_bytes:
-            raise Fault("limit.json_bytes", limit=limits.json_bytes, found=entry.size)
-        _, document = read_document(reader.pread(0, reader.size), limits)
-    return document if isinstance(document, Manifest) else None
-
-
-def _put_together(side: _Side, limits: Limits) -> Catalogue:
-    """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
-    entry = next((e for e in side.found.inventory.by_folder.get(b"", ()) if e.name == MAP_FILE), None)
-    if entry is None or all(tensor.part_of is None for tensor in side.catalogue.tensors):
-        return side.catalogue
-    with Source(side.path, limits=limits) as source, source.open(entry) as reader:
-        if entry.size > limits.json_bytes:
-            raise Fault("limit.json_bytes", limit=limits.json_bytes, found=entry.size)
-        value = parse_json(reader.pread(0, reader.size), limits).value
-    return put_together(side.catalogue, read_maps(value, entry.text))
 
 
 def _structure(found: Inspection) -> Validation:
@@ -189,10 +134,9 @@ def _values(count: int, differences: list[Difference]) -> Validation:
 
 
 def _compared(
-    here: _Side,
-    there: _Side,
+    here: Side,
+    there: Side,
     manifest: Manifest | None,
-    hf_cache: bool,
     cancel: threading.Event | None,
     progress: OnProgress | None,
 ) -> Iterator[tuple[LogicalTensor, Difference | None]]:
@@ -201,11 +145,7 @@ def _compared(
     for tensor in there.catalogue.tensors:
         others.setdefault(tensor.name, tensor)
     made = _made(manifest)
-    with (
-        Source(here.path, limits=Limits()) as one,
-        Source(there.path, limits=Limits(), hf_cache=hf_cache) as two,
-    ):
-        opener = _both(opener_of(one, here.found.inventory), opener_of(two, there.found.inventory))
+    with opened(here, there) as opener:
         tensors = here.catalogue.tensors
         for number, tensor in enumerate(tensors):
             check(cancel)
@@ -246,8 +186,8 @@ def _difference(
     if tensor.dtype != other.dtype and not cast:
         return Difference(tensor.name, f"type {tensor.dtype} here, {other.dtype} there")
     at = compare(
-        _placed(other, _THERE),
-        _placed(tensor, _HERE),
+        placed_there(other),
+        placed_here(tensor),
         dtype=tensor.dtype,
         rows=True,
         opener=opener,
@@ -257,25 +197,9 @@ def _difference(
     if at is not None:
         return Difference(tensor.name, "values differ", at)
     try:
-        compare_copies(_placed(tensor, _HERE), opener=opener, budget_bytes=BUDGET, cancel=cancel)
+        compare_copies(placed_here(tensor), opener=opener, budget_bytes=BUDGET, cancel=cancel)
     except Fault as fault:
         if fault.finding.code not in _COPIES:
             raise
         return Difference(tensor.name, "copies of it differ here")
     return None
-
-
-def _placed(tensor: LogicalTensor, side: str) -> LogicalTensor:
-    def there(items: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-        return tuple(
-            replace(item, record=replace(item.record, file=side + item.record.file)) for item in items
-        )
-
-    return replace(tensor, fragments=there(tensor.fragments), replicas=there(tensor.replicas))
-
-
-def _both(here: Opener, there: Opener) -> Opener:
-    def open_(name: str) -> OpenFile:
-        return here(name.removeprefix(_HERE)) if name.startswith(_HERE) else there(name.removeprefix(_THERE))
-
-    return open_

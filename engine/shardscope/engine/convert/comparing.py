@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,13 +14,17 @@ from shardscope.engine.convert.tiles import Maker, prepared
 from shardscope.engine.convert.work import Written, memory
 from shardscope.engine.geometry.compose import compose, whole
 from shardscope.engine.geometry.layout import normal_form
-from shardscope.engine.geometry.move import first_difference
+from shardscope.engine.geometry.move import Bytes, first_difference
+from shardscope.engine.geometry.program import byte_count
 from shardscope.engine.geometry.stream import compare_replicas
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import OnProgress, check
 from shardscope.engine.model.tensors import DTYPES
+
+_ALIGNED: Final = 64
+"""Elements that tiles are multiples of, so that those of less than a byte end with one."""
 
 
 def compare(
@@ -46,22 +51,51 @@ def compare(
     dtype = dtype or one.dtype
     if layout is None:
         layout = first_rows(one.shape, other.shape)
-    items = [Written(one, dtype, 0, layout), Written(other, dtype, 0)]
-    plan = memory(items, budget_bytes // 2, 1, digest=False, checks=False)
-    first, second = (prepared(cuts(item.tensor, item.layout), item.dtype) for item in items)
+    items = Written(one, dtype, 0, layout), Written(other, dtype, 0)
+    for tile in side_by_side(*items, opener=opener, budget_bytes=budget_bytes, cancel=cancel):
+        at = first_difference(tile.first, tile.second)
+        if at is not None:
+            return tile.element + at * 8 // DTYPES[dtype].bits
+    return None
+
+
+class SideBySide(NamedTuple):
+    """The same elements of two tensors, each in its own type. The next tile takes its room."""
+
+    element: int
+    """The first one, counted row by row."""
+    first: Bytes
+    second: Bytes
+
+
+def side_by_side(
+    one: Written,
+    other: Written,
+    *,
+    opener: Opener,
+    budget_bytes: int,
+    cancel: threading.Event | None = None,
+) -> Iterator[SideBySide]:
+    """Yield two tensors of as many elements tile by tile, whatever their layouts and types.
+
+    Raises `Fault`: those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
+    """
+    plan = memory((one, other), budget_bytes // 2, 1, digest=False, checks=False)
+    first, second = (prepared(cuts(item.tensor, item.layout), item.dtype) for item in (one, other))
+    bits, other_bits = (DTYPES[item.dtype].bits for item in (one, other))
+    step = plan.step * 8 // max(bits, other_bits) // _ALIGNED * _ALIGNED
+    total = one.elements
     with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:
         makers = Maker(here, plan.step), Maker(there, plan.step)
-        tiles = [np.empty(plan.step, np.uint8) for _ in makers]
-        for low in range(0, items[0].size, plan.step):
+        room, other_room = (np.empty(step * width // 8, np.uint8) for width in (bits, other_bits))
+        for low in range(0, total, step):
             check(cancel)
-            high = min(low + plan.step, items[0].size)
-            left, right = (tile[: high - low] for tile in tiles)
-            makers[0].fill(first, low, high, left)
-            makers[1].fill(second, low, high, right)
-            at = first_difference(left, right)
-            if at is not None:
-                return (low + at) * 8 // DTYPES[dtype].bits
-    return None
+            high = min(low + step, total)
+            left = room[: byte_count(high - low, bits)]
+            right = other_room[: byte_count(high - low, other_bits)]
+            makers[0].fill(first, low * bits // 8, low * bits // 8 + len(left), left)
+            makers[1].fill(second, low * other_bits // 8, low * other_bits // 8 + len(right), right)
+            yield SideBySide(low, left, right)
 
 
 def compare_copies(

@@ -27,6 +27,10 @@ GRAIN: Final = 4096
 """Tiles begin at multiples of it, counted in bytes of the stored elements."""
 
 
+FEW_RUNS: Final = 4
+"""Runs of bytes that are read one by one; more of them are cheaper read together and put in their places."""
+
+
 class Change(Struct, frozen=True):
     """What happens to elements between their record and the output."""
 
@@ -102,6 +106,16 @@ def prepared(cuts: Cuts, dtype: str) -> Prepared:
     return Prepared(cuts.origins, groups, dtype, cuts.padded)
 
 
+def _runs(routes: Sequence[Route]) -> list[tuple[Route, Copy]] | None:
+    """Return routes that are runs of bytes, and few; null where one is not, or where there are many."""
+    found = [
+        (route, route.copy)
+        for route in routes[: FEW_RUNS + 1]
+        if isinstance(route.copy, Copy) and not route.copy.counts and route.copy.scale == ONE
+    ]
+    return found if len(found) == len(routes) <= FEW_RUNS else None
+
+
 class _Area(NamedTuple):
     """A stretch of a tensor in bytes of its stored elements, and where the written ones go."""
 
@@ -146,11 +160,26 @@ class Maker:
             stored = DTYPES[group.change.stored].bits
             first, last = low * stored // wanted, high * stored // wanted
             routes = group.within(first, last)
+            if group.change.none and self._straight(tensor, routes, low, high, data):
+                continue
             if routes:
                 self._change = group.change
                 self._element = named(group.change.stored)
                 self._filling.fill([_Area(first, last, routes, data, stored, wanted)])
         return self._overflowed
+
+    def _straight(self, tensor: Prepared, routes: Sequence[Route], low: int, high: int, data: Bytes) -> bool:
+        """Read what are runs of bytes right into their place; tell whether that was all there was to do."""
+        runs = _runs(routes)
+        if runs is None:
+            return False
+        for route, copy in runs:
+            start, end = max(low, route.start), min(high, route.end)
+            if start < end:
+                origin = tensor.origins[route.source_rank]
+                at = origin.base + copy.source.offset + start - route.start
+                self._contents.read_into(origin.record, at, memoryview(data)[start - low : end - low])
+        return True
 
     def _read(self, number: int, offset: int, length: int) -> memoryview:
         origin = self._origins[number]

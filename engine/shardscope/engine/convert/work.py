@@ -48,10 +48,14 @@ class Written(Struct, frozen=True):
     """Of one rank, that of the output: where only a part of the tensor is written, or all of it in another order."""
 
     @property
+    def elements(self) -> int:
+        """Its elements in the output."""
+        return prod(self.tensor.shape if self.layout is None else self.layout.ranks[0].shape)
+
+    @property
     def size(self) -> int:
         """Its bytes in the output."""
-        shape = self.tensor.shape if self.layout is None else self.layout.ranks[0].shape
-        return byte_count(prod(shape), DTYPES[self.dtype].bits)
+        return byte_count(self.elements, DTYPES[self.dtype].bits)
 
 
 class Run(NamedTuple):
