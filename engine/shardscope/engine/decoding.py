@@ -86,7 +86,7 @@ def decode(
             for use in decoder.used
         ),
         references=references_of(decoder.used),
-        components=_components(catalogue),
+        components=components_of(catalogue),
         payload_bytes=decoder.payload_bytes,
     )
     return Decoded(found, catalogue, plane, table, tuple(decoder.oracles))
@@ -221,7 +221,8 @@ def references_of(used: Sequence[PickleUse]) -> tuple[Reference, ...]:
     )
 
 
-def _components(catalogue: Catalogue) -> tuple[ComponentFigures, ...]:
+def components_of(catalogue: Catalogue) -> tuple[ComponentFigures, ...]:
+    """Return how many tensors and bytes each component has."""
     found = []
     for component in ("model", "optimizer", "other"):
         tensors = [tensor for tensor in catalogue.of(component) if tensor.unwritable is None]

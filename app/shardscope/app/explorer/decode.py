@@ -21,7 +21,7 @@ from shardscope.app.explorer import workers
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.messages import Preflighted
 from shardscope.app.explorer.offer import Offer
-from shardscope.app.explorer.target import Asked, Target, inspect_command
+from shardscope.app.explorer.target import Asked, Target, convert_words, inspect_command
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import Listed
 from shardscope.widgets.decode_terms import DecodeTerms, Terms
@@ -29,6 +29,7 @@ from shardscope.widgets.safe import Part, Tone, content
 
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
+    from shardscope.engine.model.escalation import Operation
 
 COMPONENTS: Final[tuple[tuple[str, Listed], ...]] = (
     ("m", "model"),
@@ -147,8 +148,12 @@ class Decode(ModalScreen[Wish]):
         ),
     ]
 
-    def __init__(self, target: Target, offer: Offer, engine: Engine) -> None:
+    def __init__(
+        self, target: Target, offer: Offer, engine: Engine, operation: "Operation" = "inspect"
+    ) -> None:
+        """`operation` is what is done with what is decoded; a conversion decodes everything."""
         super().__init__()
+        self._operation = operation
         self._target = target
         self._engine = engine
         self._asked = Asked()
@@ -165,17 +170,27 @@ class Decode(ModalScreen[Wish]):
         self._checksums = Choices("", [("c", words, "screen.checksums")], "[]", "")
         self._checksums_words = words
 
+    @property
+    def _looks(self) -> bool:
+        """Whether a person chooses what is listed: what is converted is chosen later."""
+        return self._operation == "inspect"
+
     def _command(self) -> str:
+        if not self._looks:
+            return f"{' '.join(convert_words(self._target))} OUT --decode"
         return inspect_command(self._target, asked=self._asked)
 
     def compose(self) -> ComposeResult:
         """Draw the terms, the choices and the two buttons."""
         with Vertical(classes="dialog -decode") as box:
-            box.border_title = "Decode pickles as data"
+            box.border_title = (
+                "Decode pickles as data" if self._looks else "Decode pickles as data, for this conversion"
+            )
             box.border_subtitle = "esc: nothing is decoded"
             yield self._text
-            yield self._components
-            yield self._checksums
+            if self._looks:
+                yield self._components
+                yield self._checksums
             with Horizontal(id="answers"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Decode", id="confirm", compact=True, disabled=True)
@@ -228,6 +243,8 @@ class Decode(ModalScreen[Wish]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now: nothing decodes before the containment is known."""
+        if action in ("list", "checksums"):
+            return self._looks
         return action != "confirm" or self.is_contained
 
     # What the keys do
@@ -243,7 +260,11 @@ class Decode(ModalScreen[Wish]):
 
         asked = self._asked
         limits = self._target.decode_limits
-        self.dismiss(Decoding(Intent("inspect", "dialog"), asked.listed, limits, asked.checksums))
+        intent = Intent(self._operation, "dialog")
+        if self._looks:
+            self.dismiss(Decoding(intent, asked.listed, limits, asked.checksums))
+        else:
+            self.dismiss(Decoding(intent, "all", limits, compares_all=True))
 
     def action_list(self, component: Listed) -> None:
         """Choose what is listed."""

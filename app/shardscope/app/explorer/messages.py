@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class Ended(Message):
     """The terminal went away, or a signal asked the process to end."""
 
+    def __init__(self, *, hung_up: bool = False) -> None:
+        super().__init__()
+        self.hung_up = hung_up
+        """The terminal went away: what a conversion has finished is kept then."""
+
 
 class Chosen(Message):
     """The person chose what to look at."""

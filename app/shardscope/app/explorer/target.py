@@ -82,6 +82,11 @@ def inspect_command(target: Target, *, digest: str = "auto", asked: Asked | None
     return " ".join(words)
 
 
+def convert_words(target: Target, command: str = "convert") -> list[str]:
+    """Return the words that begin a `shardscope convert` or `reshard` of `target`, without where to."""
+    return ["shardscope", command, _operand(target.path), *options(target)]
+
+
 def tensors_command(
     target: Target, pattern: str | None = None, order: str | None = None, *, asked: Asked | None = None
 ) -> str:

@@ -69,10 +69,10 @@ class Terminal(LinuxDriver):
 
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
         signal.signal(number, self._before[number])  # a second one does not wait
-        self._tell()
+        self._tell(hung_up=number == signal.SIGHUP)
 
-    def _tell(self) -> None:
-        self._loop.call_soon_threadsafe(self._app.post_message, Ended())
+    def _tell(self, *, hung_up: bool) -> None:
+        self._loop.call_soon_threadsafe(self._app.post_message, Ended(hung_up=hung_up))
 
     def _watch(self) -> None:
         line = select.poll()
@@ -91,7 +91,7 @@ class Terminal(LinuxDriver):
         for descriptor in (1, 2):
             os.dup2(sink, descriptor)
         os.close(sink)
-        self._tell()
+        self._tell(hung_up=True)
 
     def run_input_thread(self) -> None:
         """Read keys; a terminal that went away in the middle of it is no error of ours."""
