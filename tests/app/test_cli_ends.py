@@ -93,15 +93,37 @@ def test_an_error_of_ours_says_its_kind_and_place_and_nothing_else(
         assert json.loads(said.out)["error"]["code"] == "internal.error"
 
 
-def test_verbose_adds_the_way_to_an_error_of_ours(
+def test_an_error_of_ours_ends_with_a_page_that_can_be_sent(
     command: Command, engine: Callable[[BaseException], None]
 ) -> None:
     engine(KeyError(SECRET))
 
-    lines = command("inspect", "x", "-v").err.splitlines()
+    lines = command("inspect", "x").err.splitlines()
+    engine(KeyError(SECRET))
+    document = json.loads(command("inspect", "x", "--json").out)
 
-    assert lines[0].startswith("  shardscope.app.cli.run line ")
-    assert lines[-1].endswith("[internal.error]")
+    assert lines[1].endswith("[internal.error]")
+    assert lines[2].startswith("  An error of shardscope ")
+    assert lines[3:5] == ["  while    shardscope inspect", "  kind     KeyError"]
+    assert lines[5].startswith("           shardscope.app.cli.run line ")
+    assert any(line.startswith("  Python   3.") for line in lines)
+    assert document["error"]["notes"] == [line[2:] for line in lines[2:]]
+
+
+def test_what_led_to_an_error_of_ours_is_told_by_its_kind(
+    command: Command, engine: Callable[[BaseException], None]
+) -> None:
+    class ZebulonError(Exception):
+        pass
+
+    error = RuntimeError(SECRET)
+    error.__cause__ = ZebulonError(SECRET)
+    engine(error)
+
+    told = command("inspect", "x").err
+
+    assert "  after    an error of another package" in told
+    assert "ZebulonError" not in told
 
 
 @pytest.mark.parametrize("error", [Cancelled(), KeyboardInterrupt()])

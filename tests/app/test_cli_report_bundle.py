@@ -217,10 +217,53 @@ def test_show_and_diff_need_no_checkpoint(command: Command, sharded: Path, tmp_p
     assert command("report", "diff", str(one), str(one)).out == "the same\n"
 
 
+@pytest.mark.parametrize("words", [("--diff", "a.zip", "b.zip"), ("a.zip", "b.zip", "--diff")])
+def test_another_spelling_of_diff_ends_in_the_right_command(command: Command, words: tuple[str, ...]) -> None:
+    said = command("report", *words)
+
+    assert said.code == ExitCode.USAGE
+    assert "shardscope report diff ONE OTHER" in said.err.splitlines()[0]
+
+
+def test_parts_that_are_left_out_are_not_there_and_named(
+    command: Command, sharded: Path, tmp_path: Path
+) -> None:
+    (sharded / "broken.safetensors").write_bytes(b"\xff" * 20)
+    bundle = tmp_path / "report.zip"
+
+    said = command("report", str(sharded), "-o", str(bundle), "--without", "blockers,tree,versions,topology")
+    documents = opened(bundle)
+    shown = command("report", "show", str(bundle)).out
+
+    assert said.code == ExitCode.OK, said.err
+    report, descriptor = documents["report.json"], documents["descriptor.json"]
+    assert report["options"]["without"] == ["tree", "topology", "blockers", "versions"]
+    assert report["environment"] is None
+    assert report["first_failing_stage"] == "parse"
+    assert descriptor["source"]["entries"] == []
+    assert descriptor["source"]["files"] > 0
+    assert descriptor["topology"] == {"meshes": [], "rank_files": [], "note": "[left out]"}
+    assert {(item["subject"], item["message"]) for item in descriptor["blockers"]} == {(None, "[left out]")}
+    assert "broken" not in json.dumps(descriptor["blockers"])
+    assert "tree, topology, blockers, versions" in shown
+
+
+def test_the_descriptor_can_be_left_out(command: Command, sharded: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "report.zip"
+
+    said = command("report", str(sharded), "-o", str(bundle), "--without", "descriptor")
+    shown = command("report", "show", str(bundle))
+
+    assert said.code == shown.code == ExitCode.OK, said.err
+    assert set(opened(bundle)) == {"report.json", "manifest.json"}
+    assert opened(bundle)["report.json"]["format"] == "hf_safetensors"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         (),
+        ("-o", "a.zip", "--without", "tensors"),
         ("-o", "a.zip", "--desired", "sell"),
         ("-o", "a.zip", "--revision", "main"),
         ("-o", "a.zip", "--model-id", "../x"),

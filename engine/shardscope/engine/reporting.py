@@ -22,6 +22,7 @@ from shardscope.engine.model.reports import (
     ReportDifference,
     ReportEnvironment,
     ReportOptions,
+    ReportPart,
     ReportTool,
 )
 from shardscope.engine.model.source import Kind
@@ -33,8 +34,11 @@ from shardscope.engine.report.names import Mode, Names, Replacement
 from shardscope.engine.source.source import Source
 from shardscope.engine.version import __version__
 
-if TYPE_CHECKING:  # documents from outside are read where one is given
+if (
+    TYPE_CHECKING
+):  # documents from outside are read where one is given, and lines laid out where somebody looks
     from shardscope.engine.model.documents import ErrorBody
+    from shardscope.engine.report.sides import ReportPreview
 
 _NUMBERS: Final = re.compile(r"\d{1,3}(?:\.\d{1,4}){1,2}")
 _PACKAGES: Final = ("torch", "transformers", "accelerate", "deepspeed", "megatron-core", "safetensors")
@@ -54,26 +58,63 @@ class Request(Struct, frozen=True):
     """The path of the document in which a command said why it ended."""
     desired: Desired | None = None
     model: ModelReference = ModelReference(None, None)
-    command: tuple[str, ...] = ("shardscope", "report")
+    without: tuple[ReportPart, ...] = ()
+    """What is left out."""
+    limits: tuple[tuple[str, int], ...] = ()
+    """Bounds on reading that the person set: for the command that the report repeats."""
+
+    def options(self) -> dict[str, str]:
+        """Return the options that ask for the same, with their values, without paths and bounds. `auto` and `keep` are unsaid."""
+        given = {
+            "--names": "" if self.names == "keep" else self.names,
+            "--without": ",".join(self.without),
+            "--desired": self.desired or "",
+            "--model-id": self.model.id or "",
+            "--revision": self.model.revision or "",
+            "--digest": "" if self.digest == "auto" else self.digest,
+        }
+        return {option: value for option, value in given.items() if value}
+
+    def command(self, *, earlier: bool) -> tuple[str, ...]:
+        """Return the command as the report repeats it: no path, and no value of one's own. `earlier` names a descriptor."""
+        words = ["shardscope", "report", "PATH"]
+        for option, value in self.options().items():
+            words += (option, {"--model-id": "ID", "--revision": "COMMIT"}.get(option, value))
+        if earlier:
+            words += ("--descriptor", "FILE")
+        if self.error is not None:
+            words += ("--error", "FILE")
+        if self.hf_cache:
+            words.append("--hf-cache")
+        for name, bound in self.limits:
+            words += ("--limit", f"{name}={bound}")
+        return tuple(words)
 
 
 class Prepared(Struct, frozen=True):
-    """A report that was made and searched, and the key to its tokens, which stays here."""
+    """A report that was made and searched, and what it was made of, which stays here."""
 
     built: Built
     key: tuple[Replacement, ...]
+    """What its tokens stand for."""
+    descriptor: Descriptor | None
+    """As it is, before anything was replaced."""
+    failed: "Blocker | ErrorBody | None"
 
 
 def prepare_report(
     path: str,
     request: Request,
     *,
+    known: Descriptor | None = None,
     limits: Limits | None = None,
     target: str | None = None,
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
 ) -> Prepared:
     """Return the report about the file or folder at `path`. Nothing is decoded, and what is opaque is opened only to hash it.
+
+    `known` is what an inspection of this process found there: then nothing is inspected, but it still has to fit.
 
     Raises `Fault`: `source.missing`, what reading the documents raises, `report.descriptor_other`, and `report.identity`
     where the finished report holds anything of this machine. Whatever else stands in the way is what the report tells.
@@ -90,29 +131,33 @@ def prepare_report(
         failed = read_as(request.error, ErrorDocument, limits).error
     descriptor = None
     try:
-        descriptor = _descriptor(path, request, limits, cancel, progress)
+        descriptor = _descriptor(path, request, known, limits, cancel, progress)
     except Fault as fault:
-        if request.descriptor is not None or fault.finding.code == "source.missing":
+        earlier = request.descriptor is not None or known is not None
+        if earlier or fault.finding.code == "source.missing":
             raise
         failed = failed or blocker(fault.finding)
     names = Names(request.names, private(here))
     found = installed((*_PACKAGES, "shardscope"))
     environment = environment_now(found)
+    decoded = building.was_decoded(descriptor)
+    command = request.command(earlier=request.descriptor is not None or (known is not None and decoded))
     facts = Given(
         tool=ReportTool(
             "shardscope", __version__, found["shardscope"].commit if "shardscope" in found else None
         ),
-        command=request.command,
+        command=command,
         options=ReportOptions(
             names=request.names,
             digest=request.digest if descriptor is None else names.word(descriptor.source.digest_mode),
             hf_cache=request.hf_cache if descriptor is None else descriptor.source.hf_cache,
             descriptor=_origin(request, descriptor),
-            decoded=building.was_decoded(descriptor),
+            decoded=decoded,
+            without=request.without,
         ),
         desired=request.desired,
         model=request.model,
-        environment=environment,
+        environment=None if "versions" in request.without else environment,
     )
     built = building.build(facts, descriptor, failed, names)
     public = [
@@ -120,8 +165,31 @@ def prepare_report(
     ]
     given = [text for text in (request.model.id, request.model.revision) if text is not None]
     producers = [fact.version for fact in built.report.producer if fact.version is not None]
-    checking.check(built.members, here, (*public, *producers, __version__, *request.command[:2]), given)
-    return Prepared(built, tuple(names.replaced.values()))
+    checking.check(built.members, here, (*public, *producers, __version__, *command[:2]), given)
+    return Prepared(built, tuple(names.replaced.values()), descriptor, failed)
+
+
+def preview_report(prepared: Prepared) -> "ReportPreview":
+    """Return every line that would be written beside what it was made of."""
+    from shardscope.engine.report import sides
+
+    return sides.preview(prepared.built, prepared.descriptor, prepared.failed, prepared.key)
+
+
+def own_error_page(error: BaseException, doing: str) -> str:
+    """Return what can be sent to a stranger about an error of our own, as text: no message, no path, no value.
+
+    Raises `Fault` `report.identity` where it holds anything of this machine all the same.
+    """
+    from shardscope.engine.report import mishaps
+
+    found = installed((*_PACKAGES, *mishaps.LIBRARIES, "shardscope"))
+    return mishaps.page(error, doing, environment_now(found), found, __version__)
+
+
+def write_own_error(target: str, page: str) -> None:
+    """Write such a page to `target`, a plain file. Raises `Fault`: `output.exists`, `report.write_failed`."""
+    archive.write_page(target, page.encode())
 
 
 def write_report(target: str, path: str, prepared: Prepared) -> None:
@@ -189,11 +257,16 @@ def _distribution(path: str = "/etc/os-release") -> str | None:
 def _descriptor(
     path: str,
     request: Request,
+    known: Descriptor | None,
     limits: Limits,
     cancel: threading.Event | None,
     progress: OnProgress | None,
 ) -> Descriptor:
-    if request.descriptor is None:
+    if request.descriptor is not None:
+        earlier = _earlier(request.descriptor, limits)
+    elif known is not None:
+        earlier = known
+    else:
         return inspect(
             path,
             limits=limits,
@@ -202,9 +275,6 @@ def _descriptor(
             cancel=cancel,
             progress=progress,
         ).descriptor
-    from shardscope.engine.capabilities.reading import read_as
-
-    earlier = read_as(request.descriptor, Descriptor, limits)
     with Source(path, limits=limits, hf_cache=earlier.source.hf_cache) as source:
         inventory = source.walk(cancel=cancel, progress=progress)  # from statuses alone: no file is opened
     now = {
@@ -213,9 +283,15 @@ def _descriptor(
     }
     before = {(each.path, each.kind, each.size) for each in earlier.source.entries}
     if before != now:
-        file = path_text(os.fsencode(request.descriptor))
+        file = path_text(os.fsencode(request.descriptor or path))
         raise Fault("report.descriptor_other", file=file, count=len({entry[0] for entry in before ^ now}))
     return earlier
+
+
+def _earlier(path: str, limits: Limits) -> Descriptor:
+    from shardscope.engine.capabilities.reading import read_as
+
+    return read_as(path, Descriptor, limits)
 
 
 def _origin(
@@ -223,4 +299,5 @@ def _origin(
 ) -> Literal["made for this report", "made earlier", "none"]:
     if descriptor is None:
         return "none"
-    return "made for this report" if request.descriptor is None else "made earlier"
+    made_here = request.descriptor is None and not building.was_decoded(descriptor)
+    return "made for this report" if made_here else "made earlier"

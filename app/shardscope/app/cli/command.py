@@ -127,7 +127,7 @@ def _common_options() -> list[click.Parameter]:
             count=True,
             expose_value=False,
             callback=_set_verbose,
-            help="Leave nothing out of a report; say where an internal error came from.",
+            help="Leave nothing out of a report.",
         ),
         click.Option(
             ["-h", "_short_help"],

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 
 import click
@@ -38,12 +37,27 @@ def describe(error: BaseException, session: Session) -> Blocker:
             return blocker(Finding("usage.invalid", {"problem": _problem(error), "help": _help(error)}))
         case OutputFailed():
             return blocker(Finding("output.failed", {"reason": str(error)}))
+    from shardscope.engine.report.mishaps import frames, kind  # what most failures do not wait for
+
     doing = f"running {frames(error)[-1]}"
-    return blocker(Finding("internal.error", {"doing": doing, "kind": type(error).__name__}))
+    return blocker(Finding("internal.error", {"doing": doing, "kind": kind(error)}))
 
 
-def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[str] = ()) -> ExitCode:
-    """Say `failure`, with the `way` that led to it, and return its exit code.
+def page_of(error: BaseException, session: Session) -> str:
+    """Return what can be sent about an error of our own; empty where it would tell of this machine."""
+    from shardscope.app.cli.root import COMMANDS
+    from shardscope.engine.reporting import own_error_page
+
+    named = next((word for word in session.arguments if not word.startswith("-")), "")
+    doing = _begun(session) or f"shardscope {named if named in COMMANDS else 'explore'}"
+    try:
+        return own_error_page(error, doing)
+    except Fault:
+        return ""
+
+
+def tell(failure: Blocker, session: Session, *, document: bool, page: str = "") -> ExitCode:
+    """Say `failure`, with the `page` about an error of our own, and return its exit code.
 
     In `--json` mode it is the one document on standard output, unless a part of another stands there already; the
     sentence then goes to standard error only where a person watches that and the document goes elsewhere.
@@ -58,7 +72,7 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
             failure.subject,
             failure.params,
             stage=_stage(failure, session),
-            notes=(*(note.message for note in _notes(session)), *_goes_on(session)),
+            notes=(*(note.message for note in _notes(session)), *_goes_on(session), *page.splitlines()),
         )
         try:
             out.write(to_json(ErrorDocument(ERROR, body, int(code))).encode())
@@ -66,8 +80,6 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
             return code
         if is_terminal(sys.stdout) or not is_terminal(sys.stderr):
             return code
-    for frame in way:
-        out.narrate(f"  {frame}")
     about = failure.subject if failure.params.get("file") != failure.subject else None
     named = "" if about is None or about in failure.message else f"{about}: "
     out.narrate(f"shardscope: {named}{failure.message}")
@@ -81,6 +93,8 @@ def tell(failure: Blocker, session: Session, *, document: bool, way: Sequence[st
             out.narrate(f"{note.remedy} [{note.code}]")
     for line in _goes_on(session):
         out.narrate(line)
+    for line in page.splitlines():
+        out.narrate(f"  {line}")
     return code
 
 
@@ -108,16 +122,6 @@ def _stage(failure: Blocker, session: Session) -> str:
 
 def _notes(session: Session) -> Sequence[Blocker]:
     return () if session.course is None else session.course.notes
-
-
-def frames(error: BaseException) -> list[str]:
-    """Return where an error came from, outermost first: our own modules and lines, no paths and no values."""
-    ours = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.startswith("shardscope."):
-            ours.append(f"{module} line {line}")
-    return ours or ["the interpreter"]
 
 
 def _subject(finding: Finding) -> str | None:

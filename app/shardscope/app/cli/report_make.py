@@ -11,28 +11,33 @@ from shardscope.app.cli.limit import Limit
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.reports import DESIRED, MODEL_ID, PARTS, REVISION
 
 if TYPE_CHECKING:
     from shardscope.engine.inspection import DigestMode
-    from shardscope.engine.model.reports import Desired
+    from shardscope.engine.model.reports import Desired, ReportPart
     from shardscope.engine.report.names import Mode
     from shardscope.engine.reporting import Prepared, Request
 
-DESIRED: Final = ("inspect", "convert", "run-surgery", "export", "infer", "resume")
-_MODEL_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
-_REVISION: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
 
 def _model_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and _MODEL_ID.fullmatch(value) is None:
+    if value is not None and re.fullmatch(MODEL_ID, value) is None:
         raise click.BadParameter("a model id is NAME or ORGANISATION/NAME.")
     return value
 
 
 def _revision(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and _REVISION.fullmatch(value) is None:
+    if value is not None and re.fullmatch(REVISION, value) is None:
         raise click.BadParameter("an immutable revision is a full commit: 40 hexadecimal digits, or 64.")
     return value
+
+
+def _parts(_ctx: click.Context, _param: click.Parameter, value: str) -> "tuple[ReportPart, ...]":
+    wanted = value.split(",") if value else []
+    for each in wanted:
+        if each not in PARTS:
+            raise click.BadParameter(f"parts are {', '.join(PARTS)}.")
+    return tuple(part for part in PARTS if part in wanted)
 
 
 @command(
@@ -101,6 +106,13 @@ def _revision(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     show_default=True,
     help="SHA-256 of the files from 1 MiB on, as for inspect.",
 )
+@click.option(
+    "--without",
+    metavar="PARTS",
+    default="",
+    callback=_parts,
+    help=f"Leave out {', '.join(PARTS)}: several with commas. Of blockers the codes stay.",
+)
 @click.option("--hf-cache", is_flag=True, help="Admit the links of a Hugging Face cache snapshot.")
 @click.option(
     "--limit",
@@ -129,6 +141,7 @@ def make(
     error: str | None,
     digest: "DigestMode",
     hf_cache: bool,
+    without: "tuple[ReportPart, ...]",
     limits: tuple[tuple[str, int], ...],
     as_json: bool,
     progress: bool | None,
@@ -149,15 +162,6 @@ def make(
 
     if output is not None:
         refuse_target(output, path)
-    given = {
-        "--names": None if names == "keep" else names,
-        "--desired": desired,
-        "--model-id": None if model_id is None else "ID",
-        "--revision": None if revision is None else "COMMIT",
-        "--descriptor": None if descriptor is None else "FILE",
-        "--error": None if error is None else "FILE",
-        "--digest": None if digest == "auto" else digest,
-    }
     request = Request(
         names=names,
         digest=digest,
@@ -166,7 +170,8 @@ def make(
         error=error,
         desired=desired,
         model=ModelReference(model_id, revision),
-        command=tuple(_words(given, limits, hf_cache=hf_cache)),
+        without=without,
+        limits=limits,
     )
     prepared = _prepare(session, path, request, output, limits, progress, quiet=as_json or preview)
     if output is not None and not preview:
@@ -182,20 +187,6 @@ def make(
         session.out.write_text("\n".join(_previewed(prepared)) + "\n")
     elif output is not None:
         session.out.write_text("\n".join(_told(prepared, output)) + "\n")
-
-
-def _words(
-    given: dict[str, str | None], limits: Sequence[tuple[str, int]], *, hf_cache: bool
-) -> Iterator[str]:
-    """Yield the command as the report repeats it: no path, and no value of one's own."""
-    yield from ("shardscope", "report", "PATH")
-    for option, value in given.items():
-        if value is not None:
-            yield from (option, value)
-    if hf_cache:
-        yield "--hf-cache"
-    for name, bound in limits:
-        yield from ("--limit", f"{name}={bound}")
 
 
 def _prepare(

@@ -15,7 +15,7 @@ from shardscope.engine.model.exits import ExitCode
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from shardscope.engine.model.reports import Report, ReportBundle
+    from shardscope.engine.model.reports import Report, ReportBundle, ReportEnvironment
 
 EXITS = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.LIMIT)
 
@@ -76,21 +76,18 @@ def drawn(session: Session, path: str, found: "ReportBundle") -> str:
 def _said(report: "Report") -> "Iterator[tuple[str, Text]]":
     from rich.text import Text
 
-    place = report.environment
-    packages = {name: getattr(place, name) for name in place.__struct_fields__[5:]}
     rows = (
         ("made by", f"{report.tool.name} {report.tool.version}" + (f" ({report.tool.commit})" if report.tool.commit else "")),
         ("command", " ".join(report.command)),
         ("wanted", report.desired or "not said"),
         ("model", f"{report.model.id or 'not said'}, revision {report.model.revision or 'not said'}"),
-        ("system", ", ".join(filter(None, (place.os, place.kernel, place.distribution, place.machine)))),
-        ("Python", place.python),
-        ("packages", ", ".join(f"{name.replace('_', '-')} {version or '(none)'}" for name, version in packages.items())),
+        *_installation(report.environment),
         ("topology", ", ".join(f"{name} {size}" for name in report.topology.__struct_fields__
                                if (size := getattr(report.topology, name)) is not None) or "not known"),
         ("first failure", report.first_failing_stage or "none was found"),
         ("descriptor", report.options.descriptor + (", by decoding" if report.options.decoded else "")),
         ("names", "common words kept" if report.options.names == "keep" else "all replaced"),
+        ("left out", ", ".join(report.options.without) or "nothing that was offered"),
     )  # fmt: skip
     yield from ((label, Text(value, overflow="fold")) for label, value in rows)
     for offset in report.offsets:
@@ -102,3 +99,19 @@ def _said(report: "Report") -> "Iterator[tuple[str, Text]]":
                 f"{report.failure.code} ({report.failure.stage}): {report.failure.message}", overflow="fold"
             ),
         )
+
+
+def _installation(place: "ReportEnvironment | None") -> tuple[tuple[str, str], ...]:
+    if place is None:
+        return (("system", "left out"),)
+    packages = {name: getattr(place, name) for name in place.__struct_fields__[5:]}
+    return (
+        ("system", ", ".join(filter(None, (place.os, place.kernel, place.distribution, place.machine)))),
+        ("Python", place.python),
+        (
+            "packages",
+            ", ".join(
+                f"{name.replace('_', '-')} {version or '(none)'}" for name, version in packages.items()
+            ),
+        ),
+    )

@@ -34,6 +34,8 @@ class Reports(Helped, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `make` before arguments that name no command."""
+        if "--diff" in args[: args.index("--") if "--" in args else len(args)]:
+            raise click.UsageError("Two bundles are compared by: shardscope report diff ONE OTHER", ctx)
         if args and not {"-h", "--help"} & set(args[:1]) and self._first_word(args) not in COMMANDS:
             args = ["make", *args]
         return super().parse_args(ctx, args)

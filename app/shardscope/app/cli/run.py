@@ -55,8 +55,8 @@ def _failed(error: BaseException, arguments: list[str], session: Session) -> Exi
 
     described = failure.describe(error, session)
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    way = failure.frames(error) if session.verbose and described.code == "internal.error" else ()
-    return failure.tell(described, session, document=_wants_document(options), way=way)
+    page = failure.page_of(error, session) if described.code == "internal.error" else ""
+    return failure.tell(described, session, document=_wants_document(options), page=page)
 
 
 def _wants_document(options: list[str]) -> bool:

@@ -1,6 +1,6 @@
 """The documents of a report bundle: what a person can send to a stranger, and what holds it together."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -10,6 +10,14 @@ from shardscope.engine.model.evidence import Confidence, Status
 
 Desired = Literal["inspect", "convert", "run-surgery", "export", "infer", "resume"]
 """What the person who reports wanted to come of the checkpoint."""
+DESIRED: Final[tuple[Desired, ...]] = ("inspect", "convert", "run-surgery", "export", "infer", "resume")
+ReportPart = Literal["descriptor", "tree", "topology", "blockers", "versions"]
+"""What can be left out of a report. Of blockers the codes stay."""
+PARTS: Final[tuple[ReportPart, ...]] = ("descriptor", "tree", "topology", "blockers", "versions")
+MODEL_ID: Final = r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?"
+"""What the id of a public model looks like: NAME or ORGANISATION/NAME."""
+REVISION: Final = "[0-9a-f]{40}(?:[0-9a-f]{24})?"
+"""What an immutable revision looks like: a full commit, since a branch or a tag can move."""
 
 
 class ReportTool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +46,8 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True):
     descriptor: Literal["made for this report", "made earlier", "none"]
     decoded: bool
     """The descriptor was made by decoding. Making a report decodes nothing."""
+    without: tuple[ReportPart, ...] = ()
+    """What the person left out."""
 
 
 class ReportEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +110,8 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     options: ReportOptions
     desired: Desired | None
     model: ModelReference
-    environment: ReportEnvironment
+    environment: ReportEnvironment | None
+    """Null where the person left it out."""
     format: str | None
     status: Status | None
     confidence: Confidence | None

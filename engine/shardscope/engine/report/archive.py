@@ -2,7 +2,8 @@
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from struct import Struct as Layout
 from typing import Final
 
@@ -63,12 +64,25 @@ def write(target: str, members: Mapping[str, bytes]) -> None:
 
     Raises `Fault`: `output.exists`, `report.write_failed`.
     """
+    if is_zip(target):
+        write_page(target, packed(members))
+    else:
+        with _said(target):
+            _write_folder(target, members)
+
+
+def write_page(target: str, data: bytes) -> None:
+    """Write one file, whole or not at all. Raises what `write` raises."""
+    with _said(target):
+        _write_whole(target, data)
+
+
+@contextmanager
+def _said(target: str) -> Iterator[None]:
+    """Turn what the system says about `target` into a fault."""
     shown = path_text(os.fsencode(target))
     try:
-        if is_zip(target):
-            _write_zip(target, packed(members))
-        else:
-            _write_folder(target, members)
+        yield
     except FileExistsError:
         raise Fault("output.exists", file=shown) from None
     except OSError as error:
@@ -76,7 +90,7 @@ def write(target: str, members: Mapping[str, bytes]) -> None:
         raise Fault("report.write_failed", target=shown, reason=reason) from None
 
 
-def _write_zip(target: str, data: bytes) -> None:
+def _write_whole(target: str, data: bytes) -> None:
     folder = os.path.dirname(os.path.abspath(target))
     stage = os.path.join(folder, f".{os.path.basename(target)}.{os.urandom(8).hex()}")
     try:

@@ -26,6 +26,7 @@ from shardscope.engine.model.text import json_escape
 from shardscope.engine.report import findings
 from shardscope.engine.report.names import Names
 from shardscope.engine.report.offsets import OFFSETS
+from shardscope.engine.report.omitting import without
 from shardscope.engine.report.readme import readme
 from shardscope.engine.report.sanitising import sanitised
 
@@ -48,7 +49,7 @@ class Given(Struct, frozen=True):
     options: ReportOptions
     desired: Desired | None
     model: ModelReference
-    environment: ReportEnvironment
+    environment: ReportEnvironment | None
 
 
 class Built(Struct, frozen=True):
@@ -64,7 +65,8 @@ def build(
     given: Given, descriptor: Descriptor | None, failed: "Blocker | ErrorBody | None", names: Names
 ) -> Built:
     """Return the report of a checkpoint. `failed` is why a command ended, or why there is no descriptor."""
-    clean = None if descriptor is None else sanitised(descriptor, names)
+    left_out = frozenset(given.options.without)
+    clean = None if descriptor is None else without(sanitised(descriptor, names), left_out)
     failure = None if failed is None else _failure(failed, names)
     found = None if clean is None else clean.classification
     report = Report(
@@ -87,10 +89,11 @@ def build(
             sorted((names.dropped + Counter(each.reason for each in names.replaced.values())).items())
         ),
     )
-    members = {REPORT: to_json(report).encode()}
+    if "descriptor" in left_out:
+        clean = None
+    members = {README: json_escape(readme(report, clean)).encode(), REPORT: to_json(report).encode()}
     if clean is not None:
         members[DESCRIPTOR] = to_json(clean).encode()
-    members = {README: json_escape(readme(report, clean)).encode(), **members}
     files = tuple(
         ReportFile(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in members.items()
     )

@@ -77,6 +77,10 @@ def _explained(report: Report, descriptor: Descriptor | None) -> Iterator[str]:
     yield "  Values of tensors, absolute paths, names of people and machines, values of the environment, keys and tokens,"
     yield "  addresses, texts of metadata, names of classes that shardscope does not know, and digests of files below 1 MiB."
     yield "  A number in braces, such as {1}, stands for one word of the checkpoint, the same one throughout this report."
+    if report.options.without:
+        yield f"  Left out by whoever made this report: {', '.join(report.options.without)}."
+    if "blockers" in report.options.without:
+        yield "  Of blockers their codes are kept: without them the checkpoint would look better than it is."
     if report.options.names == "hash":
         yield "  Names of files and tensors are replaced whole; numbers in them and the endings of files are kept."
     yield "  Nothing of the checkpoint was executed" + (

@@ -11,8 +11,8 @@ TABLE: Final[tuple[Code, ...]] = (
         severity=Severity.ERROR,
         stage=Stage.COMMAND,
         message="shardscope itself failed while {doing:word}: {kind:word}.",
-        remedy="Nothing was written. Look at the parts that are shown with care, and tell the makers of shardscope this code and "
-        "sentence together with what was looked at.",
+        remedy="Nothing was written. Look at the parts that are shown with care, and send the makers of shardscope the page about "
+        "it: kind, lines of ours and versions, without any path, name or value.",
         meaning="An error in shardscope, not a statement about the checkpoint. What was shown before it happened still "
         "holds; what was being worked on then was not examined.",
         exit=ExitCode.INTERNAL,
