@@ -64,6 +64,13 @@ $(BIN)/python:
 	@.venv-wheel/bin/python $(INSTALL_LOCK) requirements.lock
 	@touch $@
 
+.venv-nightly/.run: requirements-nightly.lock pyproject.toml $(BIN)/python
+	@echo "making .venv-nightly with the tools of a night ..."
+	@$(BIN)/python -m venv --clear .venv-nightly
+	@.venv-nightly/bin/python $(INSTALL_LOCK) requirements-nightly.lock
+	@.venv-nightly/bin/python $(INSTALL_TREE)
+	@touch $@
+
 # DeepSpeed's build asks for the torch that is already there, hence three steps. An older one lies in a folder of its own:
 # tests/producers/test_silent_errors.py shows what it makes of a newer one's saves.
 .venv-producers/.run: requirements-producers.txt requirements-dev.lock pyproject.toml $(BIN)/python
@@ -122,9 +129,14 @@ wheel: .venv/.dev .venv-wheel/.run ## build sdist and wheel, and use the wheel f
 	$(BIN)/check-wheel-contents --toplevel shardscope dist/*.whl
 	.venv-wheel/bin/python -m pip install -qq --no-deps --no-index --force-reinstall dist/*.whl
 	.venv-wheel/bin/python -P tests/installed.py tests/fixtures/hf/llama_sharded/checkpoint
+	$(BIN)/python tests/release/sbom.py
+
+.PHONY: site
+site: .venv/.dev ## build the documents as a static site in site/, without network
+	$(BIN)/python docs/build_site.py
 
 .PHONY: check
-check: lint coverage wheel ## everything that a change must pass
+check: lint coverage wheel site ## everything that a change must pass
 
 .PHONY: test-producers
 test-producers: .venv-producers/.run ## run the tests that need torch, DeepSpeed, Megatron, transformers or dask
@@ -145,6 +157,32 @@ bench: .venv/.dev ## run the benchmarks (ratios, with their spread)
 	@for script in $(filter-out %/__init__.py %/pairs.py,$(wildcard tests/benchmarks/*.py)); do \
 	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
+
+# --- releases
+
+.PHONY: sbom
+sbom: .venv/.dev ## write the bill of materials (CycloneDX) of what is pinned, without network
+	$(BIN)/python tests/release/sbom.py
+
+.PHONY: audit
+audit: .venv-nightly/.run ## ask for advisories about what is pinned; exit 3 where none can be reached
+	.venv-nightly/bin/python tests/release/audit.py
+
+# For the interpreter and the platform that run this, unless WHEELHOUSE=--platform ... --python-version ... names others; the proof
+# at the end is for the former.
+WHEELHOUSE ?=
+
+.PHONY: wheelhouse
+wheelhouse: wheel ## dist/wheelhouse: everything that installs shardscope on a machine without network
+	rm -rf dist/wheelhouse .venv-wheelhouse
+	$(BIN)/python -m pip download -q --no-deps --only-binary :all: --require-hashes $(WHEELHOUSE) \
+	  -d dist/wheelhouse -r requirements.lock
+	cp dist/*.whl requirements.lock dist/wheelhouse
+	$(if $(WHEELHOUSE),,$(BIN)/python -m venv --clear .venv-wheelhouse)
+	$(if $(WHEELHOUSE),,.venv-wheelhouse/bin/python -m pip --isolated install -qq --no-index --no-cache-dir \
+	  --find-links dist/wheelhouse shardscope)
+	$(if $(WHEELHOUSE),,.venv-wheelhouse/bin/python -P tests/installed.py tests/fixtures/hf/llama_sharded/checkpoint)
+	@rm -rf .venv-wheelhouse
 
 # --- upkeep
 
@@ -171,7 +209,8 @@ lock: ## resolve the dependencies again and write the locks
 	@.venv-lock/bin/python -m pip install -qq $(UV)
 	$(COMPILE) --upgrade --group dev -o requirements-dev.lock pyproject.toml
 	$(COMPILE) --upgrade --group build -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(COMPILE) --upgrade --group build --group nightly -c requirements-dev.lock -o requirements-nightly.lock pyproject.toml
 
 .PHONY: clean
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-* demo build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* demo build dist site htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,11 +4,10 @@ python docs/generate.py           write them
 python docs/generate.py --check   say which are out of date, and fail if one is
 """
 
-import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +15,9 @@ from pathlib import Path
 from claim_pages import glossary, matrix, readme, schema, sources
 from command_pages import commands, manual
 from gallery_pages import gallery
+from schema_pages import FOLDER as SCHEMAS
+from schema_pages import documented_fields
+from schema_pages import pages as schema_pages
 from word_pages import words
 
 from shardscope.engine.capabilities.published import SCHEMA_FILES
@@ -81,20 +83,6 @@ def exit_codes() -> str:
     return "\n".join([*lines, ""])
 
 
-def documented_fields(owner: type) -> Iterator[tuple[str, str]]:
-    """The fields of a struct with the docstrings below them."""
-    (definition,) = ast.parse(inspect.getsource(owner)).body
-    if not isinstance(definition, ast.ClassDef):
-        raise TypeError(owner)
-    for field, text in zip(definition.body, definition.body[1:], strict=False):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-        ):
-            yield ast.unparse(field.target), str(text.value.value)
-
-
 def grouped(count: int) -> str:
     """A limit as a person reads it: powers of two with their unit, the rest with separators."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -148,6 +136,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/glossary.md": glossary,
     "docs/sources.md": sources,
     "engine/shardscope/engine/report/words.py": words,
+    **{path: partial(str, text) for path, text in schema_pages().items()},
     "README.md": partial(readme, ROOT / "README.md"),
     **{f"{DATA}/{file}": partial(schema, name) for file, name in SCHEMA_FILES.items()},
 }
@@ -163,6 +152,12 @@ def stale() -> list[str]:
     ]
 
 
+def surplus() -> list[str]:
+    """Return the paths of pages about schemas that are gone."""
+    found = {path.relative_to(ROOT).as_posix() for path in (ROOT / SCHEMAS).glob("*.md")}
+    return sorted(found - PAGES.keys())
+
+
 def main(arguments: list[str]) -> int:
     """Write what is out of date, or with `--check` only name it."""
     pages = stale()
@@ -170,8 +165,16 @@ def main(arguments: list[str]) -> int:
         if "--check" in arguments:
             print(f"{name} is out of date: run `make docs`", file=sys.stderr)
         else:
+            (ROOT / name).parent.mkdir(exist_ok=True)
             (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
             print(f"{name} written")
+    for name in surplus():
+        if "--check" in arguments:
+            pages.append(name)
+            print(f"{name} is about a document that is gone: run `make docs`", file=sys.stderr)
+        else:
+            (ROOT / name).unlink()
+            print(f"{name} removed")
     return 1 if pages and "--check" in arguments else 0
 
 

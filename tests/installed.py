@@ -46,8 +46,29 @@ def check_commands(checkpoint: Path, cwd: str) -> None:
     )  # the data is in the wheel, and whole
     assert validation["valid"], validation["blockers"]
     run(sys.executable, "-c", "import shardscope.app.explorer.app, shardscope.widgets", cwd=cwd)
+    check_shell(cwd)
     preflight = "from shardscope.engine.isolation.containment import preflight; preflight()"
     run(sys.executable, "-P", "-c", preflight, cwd=cwd)  # the worker finds its code in the wheel
+
+
+def check_shell(cwd: str) -> None:
+    """The manual page lies where `man` looks, and completion completes, in all three shells."""
+    page = Path(sys.prefix, "share/man/man1/shardscope.1").read_text(encoding="utf-8")
+    assert f"shardscope {distribution('shardscope').version}" in page.splitlines()[0]
+    for shell in ("bash", "zsh", "fish"):
+        assert "_SHARDSCOPE_COMPLETE" in run(COMMAND, "completion", shell, cwd=cwd), shell
+    asked = {"_SHARDSCOPE_COMPLETE": "bash_complete", "COMP_WORDS": "shardscope insp", "COMP_CWORD": "1"}
+    answered = subprocess.run(
+        [COMMAND], cwd=cwd, env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert answered.stdout.split()[0] == "plain,inspect", answered
+
+
+def check_conversion(checkpoint: Path) -> None:
+    """What is installed converts, and verifies what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(COMMAND, "convert", checkpoint, "out", "--yes", cwd=folder)
+        run(COMMAND, "verify", "out", "--against", checkpoint, cwd=folder)
 
 
 def main(checkpoint: Path) -> None:
@@ -56,6 +77,7 @@ def main(checkpoint: Path) -> None:
         check_contents()
         check_commands(checkpoint.resolve(), elsewhere)
         assert list(Path(elsewhere).iterdir()) == []
+    check_conversion(checkpoint.resolve())
     print(f"shardscope {distribution('shardscope').version} works from its wheel")
 
 

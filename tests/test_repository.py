@@ -27,8 +27,8 @@ REGISTRIES = re.compile(
 
 TOP_LEVEL = {
     ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
-    "SECURITY.md", "app", "docs", "engine", "pyproject.toml", "requirements-dev.lock", "requirements-producers.txt",
-    "requirements.lock", "snapshots", "styles", "tests", "widgets",
+    "SECURITY.md", "app", "docs", "engine", "pyproject.toml", "requirements-dev.lock", "requirements-nightly.lock",
+    "requirements-producers.txt", "requirements.lock", "snapshots", "styles", "tests", "widgets",
 }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def test_widgets_are_kept_from_every_room_but_the_nouns() -> None:
     }
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-nightly.lock"])
 def test_a_lock_holds_names_versions_and_hashes_alone(lock: str) -> None:
     lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
     allowed = re.compile(r" *#.*|[a-z0-9-]+==[^ ]+( ; [^\\]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
@@ -193,10 +193,14 @@ def test_a_lock_holds_names_versions_and_hashes_alone(lock: str) -> None:
 def test_the_locks_cover_what_is_declared_and_agree() -> None:
     running, tools = declared()
     small, large = locked("requirements.lock"), locked("requirements-dev.lock")
+    night = {distribution(row) for row in project()["dependency-groups"]["nightly"]}
+    nightly = locked("requirements-nightly.lock")
 
     assert running | {"hatchling"} <= small.keys()
-    assert running | tools <= large.keys()
+    assert running | tools - night <= large.keys()
+    assert running | night <= nightly.keys()
     assert {name: large.get(name) for name in small} == small
+    assert {name: nightly.get(name) for name in small} == small
 
 
 def test_requirement_marks_name_requirements_that_exist() -> None:
