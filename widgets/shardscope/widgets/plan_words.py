@@ -9,9 +9,10 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.manifest import Run
 from shardscope.engine.model.plan import COUNTS, AdmissionCheck, Decision, LeftOut, Plan, PlannedFile
 from shardscope.engine.model.secrets import shown
-from shardscope.widgets.figures import plural, size
+from shardscope.widgets.figures import duration, plural, size
 
 TARGETS: Final = {
     "ranks": "files of ranks",
@@ -94,6 +95,18 @@ def _figure(check: AdmissionCheck, figure: int | None) -> str:
     if figure is None:
         return "no limit" if check.verdict == "admitted" else "unknown"
     return f"{figure:,}" if check.what in COUNTS else size(figure)
+
+
+def took(run: Run) -> str:
+    """Return how long a run took."""
+    return f"{run.seconds:.1f} s" if run.seconds < 10 else duration(run.seconds)
+
+
+def memory_of(plan: Plan, run: Run) -> str:
+    """Return the memory of a run beside what was planned."""
+    if run.peak_rss_bytes is None:
+        return "peak memory not measured"
+    return f"peak memory {size(run.peak_rss_bytes)} of {size(plan.estimates.peak_ram_bytes.bytes)} planned"
 
 
 def words_of(name: str) -> str:

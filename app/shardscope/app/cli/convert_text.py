@@ -9,12 +9,13 @@ from rich.text import Text
 
 from shardscope.app.cli.layout import WIDTH, Line, heading, laid_out, rows
 from shardscope.app.cli.plan_text import left_out
-from shardscope.app.explorer.target import Target, options, quoted
+from shardscope.app.explorer.target import Target, verify_command
 from shardscope.engine.materializing import Converted
 from shardscope.engine.model.manifest import MANIFEST_NAME, Validation
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.text import display_name
-from shardscope.widgets.figures import duration, plural, size
+from shardscope.widgets.figures import plural, size
+from shardscope.widgets.plan_words import memory_of, took
 
 OVERFLOWED: Final = 8
 """Tensors with numbers that became infinite, before the rest of them is counted."""
@@ -43,36 +44,19 @@ def parts(done: Converted, source: Target, target: str, *, decoded: bool) -> Ite
     if done.promoted.previous is not None:
         beside = os.path.join(os.path.dirname(target.rstrip("/")), done.promoted.previous)
         yield _path("old output", display_name(beside))
-    yield _path("took", f"{_took(done)}, {_memory(done)}")
+    yield _path("took", f"{took(done.run)}, {memory_of(done.plan, done.run)}")
     yield heading("Verified", f"then promoted by {done.promoted.how}")
     yield rows((item.what, _validation(item)) for item in done.manifest.validation)
     yield from _overflows(done)
     yield from left_out(done.manifest.left_out)
     yield heading("Next")
-    words = ["shardscope", "verify", _operand(target), "--against", _operand(source.path), *options(source)]
-    yield Line("  ").append(" ".join([*words, *(["--decode"] if decoded else [])]))
+    yield Line("  ").append(verify_command(source, target, decoded=decoded))
 
 
 def _path(label: str, text: str) -> Line:
     line = Line(f"  {label:<12}", "dim")
     line.append(text, "not dim")
     return line
-
-
-def _operand(path: str) -> str:
-    return quoted(f"./{path}" if path.startswith("-") else path)
-
-
-def _took(done: Converted) -> str:
-    seconds = done.run.seconds
-    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
-
-
-def _memory(done: Converted) -> str:
-    estimate = done.plan.estimates.peak_ram_bytes.bytes
-    if done.run.peak_rss_bytes is None:
-        return "peak memory not measured"
-    return f"peak memory {size(done.run.peak_rss_bytes)} of {size(estimate)} planned"
 
 
 def _validation(item: Validation) -> Text:

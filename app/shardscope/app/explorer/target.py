@@ -87,6 +87,12 @@ def convert_words(target: Target, command: str = "convert") -> list[str]:
     return ["shardscope", command, _operand(target.path), *options(target)]
 
 
+def verify_command(source: Target, out: str, *, decoded: bool) -> str:
+    """Return the command that holds the output at `out` against its source once more."""
+    words = ["shardscope", "verify", _operand(out), "--against", _operand(source.path), *options(source)]
+    return " ".join([*words, "--decode"] if decoded else words)
+
+
 def tensors_command(
     target: Target, pattern: str | None = None, order: str | None = None, *, asked: Asked | None = None
 ) -> str:

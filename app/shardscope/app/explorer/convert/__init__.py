@@ -1,0 +1,1 @@
+"""The guided conversion: what, where, how, the plan, admission, the run and its end."""

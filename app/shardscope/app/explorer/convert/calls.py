@@ -1,0 +1,160 @@
+"""The engine calls of a guided conversion, in one place: the same that `shardscope convert` and `reshard` make.
+
+They are a value, so that a test hands in others. The engine is imported by the first worker that calls one.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shardscope.app.explorer.convert.draft import Draft
+from shardscope.app.explorer.target import Target
+from shardscope.engine.model.progress import OnProgress
+
+if TYPE_CHECKING:
+    from shardscope.engine.convert.resuming import Resumable
+    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.converting import Prepared
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.materializing import Converted
+    from shardscope.engine.model.course import Course
+    from shardscope.engine.model.plan import Plan, RenameRule
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What a conversion that runs is given beside its plan."""
+
+    cancel: threading.Event
+    progress: OnProgress
+    course: "Course"
+    keep: Callable[[BaseException], bool]
+    """Asked with the error of a run that ends early: whether finished files stay."""
+
+
+@dataclass(frozen=True)
+class Conversions:
+    """The calls. Each of them blocks, so that only workers make them."""
+
+    look: "Callable[[Target, Decoding | None, threading.Event, OnProgress], Inspection]"
+    """Everything that plans are made of. Raises `Fault` and `Cancelled`."""
+    plan: "Callable[[Target, Draft, Inspection, threading.Event, OnProgress], Prepared]"
+    """Raises `Fault` and `Cancelled`."""
+    admit: "Callable[[Prepared, Draft], tuple[Plan, Resumable | None]]"
+    """The plan with its admission here and now, and what an earlier run of the same plan has left."""
+    target: "Callable[[Target, Draft], TargetLook]"
+    """A look at where the output is to appear."""
+    renames: "Callable[[str], tuple[RenameRule, ...]]"
+    """The rules of a file. Raises `Fault`."""
+    convert: "Callable[[Target, Draft, Prepared, Conduct], Converted]"
+    """Raises `Fault` and `Cancelled`: then nothing was promoted."""
+    memory: Callable[[], int | None]
+    """The most that this process had resident so far."""
+
+
+def _look(
+    target: Target, decoding: "Decoding | None", cancel: threading.Event, progress: OnProgress
+) -> "Inspection":
+    from shardscope.engine.converting import look_for_plan
+
+    return look_for_plan(
+        target.path,
+        decoding=decoding,
+        limits=target.limits,
+        hf_cache=target.hf_cache,
+        cancel=cancel,
+        progress=progress,
+    )
+
+
+def _plan(
+    target: Target, draft: Draft, found: "Inspection", cancel: threading.Event, progress: OnProgress
+) -> "Prepared":
+    from shardscope.engine.converting import prepare
+    from shardscope.engine.resharding import Aim, prepare_reshard
+
+    options = draft.options
+    if draft.kind == "convert":
+        return prepare(
+            target.path,
+            options,
+            config=draft.config,
+            limits=target.limits,
+            hf_cache=target.hf_cache,
+            cancel=cancel,
+            progress=progress,
+            found=found,
+        )
+    return prepare_reshard(
+        target.path,
+        options,
+        Aim(draft.layout, None, draft.numbers, draft.cuts),
+        config=draft.config,
+        limits=target.limits,
+        hf_cache=target.hf_cache,
+        cancel=cancel,
+        progress=progress,
+        found=found,
+    )
+
+
+def _admit(prepared: "Prepared", draft: Draft) -> "tuple[Plan, Resumable | None]":
+    from shardscope.engine.convert.resuming import peek, plan_digest
+    from shardscope.engine.converting import admitted_here
+
+    if not draft.out:
+        return prepared.plan, None
+    earlier = peek(draft.out, plan_digest(prepared.plan))
+    held = earlier.held if draft.resume and earlier is not None else None
+    return admitted_here(prepared.plan, draft.out, held), earlier
+
+
+def _target(target: Target, draft: Draft) -> "TargetLook":
+    from shardscope.engine.convert.target import look_at_target
+
+    return look_at_target(draft.out, target.path, replace=draft.replace)
+
+
+def _renames(path: str) -> "tuple[RenameRule, ...]":
+    from shardscope.engine.converting import read_renames
+
+    return read_renames(path)
+
+
+def _convert(target: Target, draft: Draft, prepared: "Prepared", conduct: Conduct) -> "Converted":
+    from msgspec.structs import replace
+
+    from shardscope.engine.inspection import with_digests
+    from shardscope.engine.materializing import materialize
+
+    if draft.options.digest_source:
+        found = with_digests(prepared.inspection, "all", cancel=conduct.cancel, progress=conduct.progress)
+        prepared = replace(prepared, inspection=found)
+    return materialize(
+        target.path,
+        draft.out,
+        prepared,
+        confirm=lambda _: True,  # the person has typed the word under these figures
+        replace=draft.replace,
+        allow_gap=draft.replace and draft.allow_gap,
+        discard=draft.standing == "remove",
+        limits=target.limits,
+        hf_cache=target.hf_cache,
+        cancel=conduct.cancel,
+        progress=conduct.progress,
+        course=conduct.course,
+        resume=draft.resume,
+        keep=conduct.keep,
+    )
+
+
+def _memory() -> int | None:
+    from shardscope.engine.host import peak_rss
+
+    return peak_rss()
+
+
+CONVERSIONS = Conversions(_look, _plan, _admit, _target, _renames, _convert, _memory)
+"""Those of this installation."""

@@ -1,0 +1,104 @@
+"""What the workers of a guided conversion tell its screen. Each message is a thing that has happened."""
+
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from shardscope.app.explorer.convert.draft import Draft
+from shardscope.engine.model.progress import Progress
+
+if TYPE_CHECKING:
+    from shardscope.engine.convert.resuming import Resumable
+    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.converting import Prepared
+    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.materializing import Converted
+    from shardscope.engine.model.blocker import Blocker
+    from shardscope.engine.model.plan import Plan
+
+
+class Advanced(Message):
+    """Work went on. A newer report of the same stage replaces an older one that nobody has read."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self.progress = progress
+
+    def can_replace(self, message: Message) -> bool:
+        """Tell whether this report makes `message` needless."""
+        return isinstance(message, Advanced) and message.progress.stage == self.progress.stage
+
+
+class Read(Message):
+    """What plans are made of is known."""
+
+    def __init__(self, found: "Inspection") -> None:
+        super().__init__()
+        self.found = found
+
+
+class Unread(Message):
+    """The checkpoint could not be read for a plan; without a blocker the person stopped it."""
+
+    def __init__(self, blocker: "Blocker | None") -> None:
+        super().__init__()
+        self.blocker = blocker
+
+
+class Planned(Message):
+    """A plan was made of a draft, with its admission where a target is known."""
+
+    def __init__(self, draft: Draft, prepared: "Prepared", plan: "Plan", earlier: "Resumable | None") -> None:
+        super().__init__()
+        self.draft = draft
+        self.prepared = prepared
+        self.plan = plan
+        self.earlier = earlier
+        """What a run of the same plan has left at the target."""
+
+
+class Unplanned(Message):
+    """No plan can be made of a draft."""
+
+    def __init__(self, draft: Draft, blocker: "Blocker | None") -> None:
+        super().__init__()
+        self.draft = draft
+        self.blocker = blocker
+        """Null where the person stopped it."""
+
+
+class TargetSeen(Message):
+    """The target of a draft was looked at."""
+
+    def __init__(self, draft: Draft, look: "TargetLook") -> None:
+        super().__init__()
+        self.draft = draft
+        self.look = look
+
+
+class RenamesRead(Message):
+    """The rules of a file were read, or could not be."""
+
+    def __init__(self, path: str, draft: "Draft | None", blocker: "Blocker | None" = None) -> None:
+        super().__init__()
+        self.path = path
+        self.draft = draft
+        """What the draft becomes by them."""
+        self.blocker = blocker
+
+
+class Appeared(Message):
+    """The output stands at its target, verified."""
+
+    def __init__(self, done: "Converted") -> None:
+        super().__init__()
+        self.done = done
+
+
+class EndedEarly(Message):
+    """The conversion ended without an output: by the person, or by a fault."""
+
+    def __init__(self, blocker: "Blocker", *, stopped: bool) -> None:
+        super().__init__()
+        self.blocker = blocker
+        self.stopped = stopped

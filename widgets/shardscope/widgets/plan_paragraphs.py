@@ -1,0 +1,116 @@
+"""A plan as paragraphs: the answer first, then every decision with its evidence and the key that changes it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from shardscope.engine.model.blocker import Blocker, Severity
+from shardscope.engine.model.plan import Decision, LeftOut, Plan
+from shardscope.engine.model.secrets import shown
+from shardscope.widgets.figures import plural
+from shardscope.widgets.glyphs import Glyphs
+from shardscope.widgets.paragraphs import Paragraph, heading, labelled
+from shardscope.widgets.plan_words import NAME, absent, made_of, of_plan, types_of, why, words_of
+from shardscope.widgets.safe import Part, Tone
+
+LABEL: Final = 8
+RENAMES: Final = 6
+"""Renamed tensors that are shown before the rest of them is counted."""
+Keys = Mapping[str, str]
+"""From an option of the command line to the key that changes it here."""
+
+
+def preview(plan: Plan, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield what a plan comes to."""
+    facts = of_plan(plan)
+    yield Paragraph(((made_of(plan), Tone.STRONG),))
+    yield labelled("read", facts.read, width=LABEL)
+    yield labelled("write", facts.write, width=LABEL)
+    yield labelled("types", types_of(plan.files), width=LABEL)
+    yield labelled("needs", facts.needs, width=LABEL)
+    if plan.carried:
+        yield labelled("carried", ", ".join(shown(item.name, NAME) for item in plan.carried), width=LABEL)
+    yield from in_the_way(plan.blockers, glyphs)
+    yield from decided(plan.decisions, keys)
+    yield from renamed(plan, glyphs)
+    yield from left_out(plan.left_out)
+    yield from to_know(plan.notes, glyphs)
+
+
+def in_the_way(blockers: Sequence[Blocker], glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield what lets nothing start."""
+    errors = [item for item in blockers if item.severity is Severity.ERROR]
+    if errors:
+        yield from heading("In the way", f"{plural(len(errors), 'blocker')}: nothing starts")
+    for item in errors:
+        yield from sentences(item, glyphs)
+
+
+def sentences(item: Blocker, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield a blocker: its sentence, what to do, and its code."""
+    sign: Part = (
+        (f"{glyphs.stop} ", Tone.STOP)
+        if item.severity is Severity.ERROR
+        else (f"{glyphs.caution} ", Tone.CAUTION)
+    )
+    yield Paragraph((sign, shown(item.message)), hang=2)
+    yield Paragraph((shown(item.remedy), ("  ", Tone.MUTED), (item.code, Tone.MUTED)), indent=2, hang=2)
+
+
+def decided(decisions: Sequence[Decision], keys: Keys) -> Iterator[Paragraph]:
+    """Yield what was not forced: what was chosen, why, and which key changes it."""
+    if decisions:
+        yield from heading("Decided", "and what changes it")
+    for item in decisions:
+        yield decision(item, keys)
+        if reasons := why(item):
+            yield Paragraph(((reasons, Tone.MUTED),), indent=2, hang=2)
+
+
+def decision(item: Decision, keys: Keys) -> Paragraph:
+    """Return one decision on a line."""
+    parts: list[Part] = [(f"{words_of(item.kind)}  ", Tone.MUTED), shown(item.choice)]
+    if item.option:
+        option = item.option.split(" ")[0]
+        said = keys.get(option, shown(item.option).replace(" ", "\u00a0"))
+        parts.append((f"  [{said}]", Tone.HERE))
+    return Paragraph(tuple(parts), hang=2)
+
+
+def renamed(plan: Plan, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield what tensors are called that have another name in the output."""
+    pairs = list(dict.fromkeys(renames(plan)))
+    if not pairs:
+        return
+    yield from heading("Renamed", plural(len(pairs), "tensor"))
+    for old, new in pairs[:RENAMES]:
+        yield Paragraph(
+            ((shown(old, NAME), Tone.MUTED), (f" {glyphs.trail} ", Tone.MUTED), shown(new, NAME)), hang=2
+        )
+    if len(pairs) > RENAMES:
+        yield Paragraph(((f"and {len(pairs) - RENAMES:,} more, see the plan", Tone.MUTED),))
+
+
+def renames(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new name of every tensor that is renamed."""
+    for file in plan.files:
+        for item in file.tensors:
+            if item.name != item.source:
+                yield item.source, item.name
+
+
+def left_out(items: Sequence[LeftOut]) -> Iterator[Paragraph]:
+    """Yield what an output does not have."""
+    if items:
+        yield from heading("Left out", "an output is weights, never an exact resume")
+    for item in items:
+        yield Paragraph(((f"{words_of(item.what)}  ", Tone.MUTED), absent(item)), hang=2)
+
+
+def to_know(notes: Sequence[Blocker], glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield what stops nothing, and has to be known before the output is used."""
+    if notes:
+        yield from heading("To know before it is used")
+    for item in notes:
+        yield Paragraph(
+            ((f"{glyphs.note} ", Tone.CAUTION), shown(item.message), (f"  {item.code}", Tone.MUTED)), hang=2
+        )
