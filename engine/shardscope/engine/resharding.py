@@ -31,7 +31,7 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.mapdocuments import PairOrder, Run, StoredShard, TransferDocument
 from shardscope.engine.model.mapping import Layout, ModelFacts
 from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.plan import PlanOptions, RankLayout
+from shardscope.engine.model.plan import PlanOptions, RankLayout, Target
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import TRANSFER
 from shardscope.engine.model.tensors import DTYPES
@@ -135,6 +135,34 @@ def _made(
     elif not aim.numbers.alike:
         layout = fitting_layout(named, facts)
     return by_numbers(chosen, layout, facts, aim.numbers, aim.layout, owners)
+
+
+def target_of(found: Inspection, tensor: LogicalTensor, aim: Aim, limits: Limits | None = None) -> Target:
+    """Return the target of one tensor of a checkpoint, as `prepare_reshard` makes it for all of them.
+
+    The rules of a table are those that fit all of the model; states that ZeRO keeps in one buffer come with the others of it.
+    Raises `Fault` as `prepare_reshard` does for a target.
+    """
+    bounds = limits or Limits()
+    catalogue = found.catalogue or Catalogue((tensor,))
+    model = [each for each in catalogue.of("model") if each.role != "state"]
+    names = sorted({each.name for each in model} or {tensor.name})
+    facts = with_tie(_facts(found.path, found, None, bounds, hf_cache=found.hf_cache), set(names))
+    owners = Owners({each.name: each.shape for each in model})
+    kin = [tensor]
+    if aim.numbers is not None and aim.numbers.sharding in ("zero1", "zero2") and tensor.component != "model":
+        kin = [each for each in catalogue.of(tensor.component) if each.unwritable is None]
+    chosen = [Chosen(each.name, each, each.dtype, each.shape) for each in kin]
+    if aim.maps is not None:
+        return by_document(chosen, aim.maps.document, aim.layout, owners, partial=True).target
+    if aim.numbers is None:
+        raise Fault("reshard.no_target")
+    layout = None
+    if aim.cuts is not None:
+        layout = layout_table(aim.cuts)
+    elif not aim.numbers.alike:
+        layout = fitting_layout(names, facts)
+    return by_numbers(chosen, layout, facts, aim.numbers, aim.layout, owners).target
 
 
 def _check_vllm(chosen: Sequence[Chosen], facts: ModelFacts, aim: Aim) -> None:
