@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.pilot import Pilot
 
+# A shell that starts the tests in the background leaves them with SIGINT ignored, and every process that they start too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SNAPSHOTS = Path(__file__).resolve().parent.parent / "snapshots"
 SIZES = ((80, 24), (120, 40))
 """The terminals that every screen is drawn on."""
