@@ -4,6 +4,6 @@ from pathlib import Path
 from typing import Final
 
 SHEETS: Final = tuple(
-    Path(__file__).parent / name for name in ("widgets.tcss", "app.tcss", "explore.tcss", "dialogs.tcss")
+    Path(__file__).parent / name for name in ("widgets.tcss", "app.tcss", "explore.tcss", "dialogs.tcss", "convert.tcss")
 )
 """The style sheets of the explorer, in the order in which they apply."""

@@ -34,12 +34,18 @@ class Size(click.ParamType[int]):
         """Return the bytes."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]i?B)?", str(value).strip(), re.IGNORECASE)
-        unit = "" if found is None else (found[2] or "").upper()
-        count = 0 if found is None else int(found[1]) * {**UNITS, **DECIMAL}[unit]
-        if count < 1:
+        count = bytes_in(str(value))
+        if count is None:
             self.fail("give a number of bytes of 1 or more, such as 512MiB or 5GB.", param, ctx)
         return count
+
+
+def bytes_in(text: str) -> int | None:
+    """Return the bytes that a person wrote; null where that is no number of 1 or more."""
+    found = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]i?B)?", text.strip(), re.IGNORECASE)
+    unit = "" if found is None else (found[2] or "").upper()
+    count = 0 if found is None else int(found[1]) * {**UNITS, **DECIMAL}[unit]
+    return count if count >= 1 else None
 
 
 def choosing(command: F) -> F:
@@ -157,7 +163,7 @@ def options_of(given: dict[str, Any]) -> "PlanOptions":
         component=given.pop("component"),
         include=given.pop("include"),
         exclude=given.pop("exclude"),
-        renames=_rules(given.pop("rename")),
+        renames=rules_of(given.pop("rename")),
         dtype=CASTS[given.pop("dtype")],  # type: ignore[arg-type]  # its values are those of Cast
         max_shard_bytes=given.pop("max_shard_size"),
         ties=given.pop("ties"),
@@ -173,7 +179,8 @@ def options_of(given: dict[str, Any]) -> "PlanOptions":
     )
 
 
-def _rules(file: str | None) -> "tuple[RenameRule, ...]":
+def rules_of(file: str | None) -> "tuple[RenameRule, ...]":
+    """Return the rules of renaming in a file; none without one."""
     if file is None:
         return ()
     from shardscope.engine import read_renames

@@ -18,6 +18,7 @@ from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.messages import Chosen, Ended
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
+from shardscope.app.explorer.working import Working
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.styles import SHEETS
@@ -70,7 +71,7 @@ class Explorer(App[ExitCode]):
             id="app.glossary",
             tooltip="Eight things that are all called sharding",
         ),
-        Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; nothing was written"),
+        Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; asks first while a conversion runs"),
         Binding(
             "ctrl+c",
             "interrupt",
@@ -78,7 +79,7 @@ class Explorer(App[ExitCode]):
             show=False,
             priority=True,
             id="app.interrupt",
-            tooltip="Leave at once",
+            tooltip="Leave at once; asks first while a conversion runs",
         ),
     ]
 
@@ -154,7 +155,8 @@ class Explorer(App[ExitCode]):
 
     def action_leave(self) -> None:
         """Leave; workers that still run are told to stop."""
-        self._leave(self.exit_code)
+        if not self._asked(insist=False):
+            self._leave(self.exit_code)
 
     async def action_quit(self) -> None:
         """Leave, by the key or the command that every Textual application has."""
@@ -162,17 +164,26 @@ class Explorer(App[ExitCode]):
 
     def action_interrupt(self) -> None:
         """Leave as an interrupted command does."""
-        self._leave(ExitCode.CANCELLED)
+        if not self._asked(insist=True):
+            self._leave(ExitCode.CANCELLED)
+
+    def _asked(self, *, insist: bool) -> bool:
+        """Tell whether a screen at work asks before it is left."""
+        return any(
+            each.ask_to_leave(insist=insist) for each in self.screen_stack if isinstance(each, Working)
+        )
 
     @on(Ended)
-    def _ended(self) -> None:
+    def _ended(self, event: Ended) -> None:
         """Leave, whatever is in front."""
-        self._leave(ExitCode.CANCELLED)
+        self._leave(ExitCode.CANCELLED, hung_up=event.hung_up)
 
-    def _leave(self, code: ExitCode) -> None:
+    def _leave(self, code: ExitCode, *, hung_up: bool = False) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, Explore):
                 screen.left = True
+            elif isinstance(screen, Working):
+                screen.leave(hung_up=hung_up)
         self.workers.cancel_all()
         self.exit(code, return_code=int(code))
 
@@ -237,6 +248,9 @@ class Explorer(App[ExitCode]):
             "kind": type(event.worker.error).__name__,
         }
         error = blocker(Finding("internal.error", params))
+        for each in self.screen_stack:
+            if isinstance(each, Working):
+                each.broke(event.worker.group)
         if isinstance(screen, Explore):
             if event.worker.group == "examine":
                 await screen.broke(error)

@@ -50,6 +50,13 @@ class Explore(Examination):
             "y", "copy", "Copy command", id="explore.copy", tooltip="Copy the command that says the same"
         ),
         Binding(
+            "C",
+            "convert",
+            "Convert",
+            id="explore.convert",
+            tooltip="Convert or reshard it, step by step; nothing is written before a typed word",
+        ),
+        Binding(
             "d",
             "decode",
             "Decode",
@@ -188,6 +195,8 @@ class Explore(Examination):
             return self.state in (State.LOADING, State.DECODING)
         if action == "back":
             return self.state is not State.DECODING
+        if action == "convert":
+            return self.state is State.READY
         if action == "decode":
             return (
                 self.state is not State.DECODING and self.found is not None and self.found.offer is not None
@@ -224,6 +233,13 @@ class Explore(Examination):
                 await self.decode(wish)
 
         self.app.push_screen(Decode(self.target, self.found.offer, self.engine), answered)
+
+    def action_convert(self) -> None:
+        """Begin a guided conversion."""
+        from shardscope.app.explorer.convert.screen import Convert
+
+        if self.found is not None and self.state is State.READY:
+            self.app.push_screen(Convert(self.target, self.found.offer, self.engine))
 
     def action_digests(self) -> None:
         """Hash every file whatever its size, or stop hashing."""

@@ -13,9 +13,16 @@ from shardscope.widgets.safe import Tone, content
 
 ORDER: Final = (
     "explore.stop",
+    "convert.stop",
+    "convert.next",
+    "convert.again",
+    "convert.look_at",
+    "convert.back",
+    "convert.copy",
     "explore.again",
     "explore.part",
     "explore.decode",
+    "explore.convert",
     "explore.search",
     "ranks.next",
     "reference.search",

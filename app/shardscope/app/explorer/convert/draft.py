@@ -42,6 +42,8 @@ class Draft(Struct, frozen=True):
     standing: Standing = "refuse"
     allow_gap: bool = False
     resume: bool = False
+    keep_staging: bool = False
+    """Finished files stay, however a run ends."""
     config: str | None = None
     renames_file: str | None = None
     """Whose rules `options.renames` are."""
@@ -135,4 +137,6 @@ def _conduct(draft: Draft) -> list[str]:
         words.append("--discard-old")
     if draft.replace and draft.allow_gap:
         words.append("--allow-gap")
+    if draft.keep_staging:
+        words.append("--keep-staging")
     return [*words, "--resume"] if draft.resume else words

@@ -56,13 +56,22 @@ def look(calls: Conversions, target: Target, decoding: "Decoding | None", cancel
 
 
 def plan(
-    calls: Conversions, target: Target, draft: Draft, found: "Inspection", cancel: Event, post: Post
+    calls: Conversions,
+    target: Target,
+    draft: Draft,
+    made_of: "Inspection | Prepared",
+    cancel: Event,
+    post: Post,
 ) -> None:
-    """Make a plan and hold it against this machine; posts `Planned` or `Unplanned`."""
+    """Make a plan, where there is none yet, and hold it against this machine; posts `Planned` or `Unplanned`."""
+    from shardscope.engine.converting import Prepared
     from shardscope.engine.model.blocker import Fault, blocker
 
     try:
-        prepared = calls.plan(target, draft, found, cancel, reporting(post))
+        if isinstance(made_of, Prepared):
+            prepared = made_of
+        else:
+            prepared = calls.plan(target, draft, made_of, cancel, reporting(post))
         admitted, earlier = calls.admit(prepared, draft)
     except Cancelled:
         post(Unplanned(draft, None))

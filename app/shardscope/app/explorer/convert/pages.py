@@ -1,0 +1,114 @@
+"""What stands beside the choices: what a plan comes to, and what a look at the target showed. Pure."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shardscope.app.explorer.convert.draft import Draft
+from shardscope.app.explorer.convert.fields import KEYS, STANDING
+from shardscope.engine.model.blocker import Blocker
+from shardscope.engine.model.decoded import ComponentFigures
+from shardscope.engine.model.plan import Plan
+from shardscope.widgets.figures import plural, size
+from shardscope.widgets.glyphs import Glyphs
+from shardscope.widgets.paragraphs import Paragraph, heading, labelled
+from shardscope.widgets.plan_paragraphs import in_the_way, preview, sentences
+from shardscope.widgets.plan_words import of_plan
+from shardscope.widgets.safe import Part, Tone
+
+if TYPE_CHECKING:
+    from shardscope.engine.convert.target import TargetLook
+
+
+class Comes:
+    """What a draft comes to: a plan, a reason why there is none, or nothing yet."""
+
+    def __init__(self, plan: Plan | None = None, refused: Blocker | None = None) -> None:
+        self.plan = plan
+        self.refused = refused
+
+
+def what_page(
+    draft: Draft, components: tuple[ComponentFigures, ...], comes: Comes, glyphs: Glyphs
+) -> Iterator[Paragraph]:
+    """Yield what there is to write, and what of it would be written."""
+    yield Paragraph((("In this checkpoint", Tone.STRONG),))
+    for item in components:
+        yield labelled(item.component, f"{plural(item.tensors, 'tensor')}, {size(item.bytes)}")
+    if not components:
+        yield Paragraph((("No tensor is listed.", Tone.CAUTION),))
+    if draft.kind == "reshard":
+        yield from heading("The target", plural(draft.numbers.ranks, "rank"))
+        yield Paragraph(("Which dimension ranks cut is told by a table and never by a guess.",))
+    else:
+        yield from heading("The output")
+        yield Paragraph(("Whole tensors, for any loader of safetensors.",))
+    yield Paragraph((("No output is an exact resume of a training run.", Tone.MUTED),))
+    yield from _coming(comes, glyphs)
+
+
+def _coming(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
+    if comes.refused is not None:
+        yield from heading("No plan")
+        yield from sentences(comes.refused, glyphs)
+    elif comes.plan is None:
+        yield from heading("Planning", "nothing is written")
+    else:
+        facts = of_plan(comes.plan)
+        yield from heading("So far")
+        yield labelled("write", facts.write, width=8)
+        yield labelled("needs", facts.needs, width=8)
+        yield from in_the_way(comes.plan.blockers, glyphs)
+
+
+def where_page(
+    draft: Draft, look: "TargetLook | None", earlier: Blocker | None, comes: Comes, glyphs: Glyphs
+) -> Iterator[Paragraph]:
+    """Yield whether an output can appear at the target of a draft."""
+    if not draft.out:
+        yield Paragraph((("Name a folder that is to be made.", Tone.STRONG),))
+        yield Paragraph(
+            (
+                "The output is staged beside it, verified, and appears there by one rename: whole or not at all.",
+            )
+        )
+        return
+    if look is None:
+        yield Paragraph((("Looking at the target", Tone.MUTED),))
+        return
+    if look.refused is not None:
+        yield from sentences(look.refused, glyphs)
+        if look.refused.code == "stage.target_exists":
+            yield Paragraph((("r", Tone.HERE), " has it exchanged instead."), indent=2, hang=2)
+    else:
+        yield Paragraph(((f"{glyphs.ok} ", Tone.OK), "An output can appear there."), hang=2)
+    yield Paragraph()
+    standing: Part = (look.stands or "not known", Tone.PLAIN if look.stands else Tone.CAUTION)
+    yield labelled("there now", standing)
+    if look.stands == "folder":
+        yield labelled("", STANDING[draft.standing])
+    if look.free_bytes is not None:
+        room = look.free_bytes.value
+        yield labelled("free", (size(room), Tone.PLAIN if room is not None else Tone.CAUTION))
+    if look.beside_source is not None:
+        same = "the source's" if look.beside_source else "another one than the source's"
+        yield labelled("file system", f"{same}; staged on the target's own")
+    if comes.plan is not None:
+        yield labelled("needed", size(comes.plan.estimates.temporary_bytes.bytes))
+    if earlier is not None:
+        yield labelled("earlier run", earlier.message)
+        yield labelled("", ("u", Tone.HERE), " goes on with it.")
+    elif look.leftovers:
+        yield labelled(
+            "left over",
+            f"{plural(look.leftovers, 'staging folder')} of earlier runs: `shardscope clean` lists them",
+        )
+
+
+def options_page(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
+    """Yield what the options come to."""
+    if comes.refused is not None:
+        yield from sentences(comes.refused, glyphs)
+    elif comes.plan is None:
+        yield Paragraph((("Planning", Tone.STRONG), ("  nothing is written", Tone.MUTED)))
+    else:
+        yield from preview(comes.plan, KEYS, glyphs)
