@@ -4,11 +4,12 @@ import pytest
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
-from shardscope.app.explorer.dialogs import CopiedCommand, Help, OwnError
+from shardscope.app.explorer.dialogs import CopiedCommand, OwnError
 from shardscope.app.explorer.examination import State
 from shardscope.app.explorer.explore import Explore, crumbs
+from shardscope.app.explorer.helping import Help
 from shardscope.app.explorer.notice import Notice
-from shardscope.app.explorer.open import Open
+from shardscope.app.explorer.open.screen import Open
 from shardscope.app.explorer.panels import PANELS
 from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.model.blocker import Fault

@@ -10,11 +10,12 @@ from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.choose import Choose
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.detail import Detail
-from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, Help, NotDone, OwnError
+from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, NotDone, OwnError
+from shardscope.app.explorer.helping import Help
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.keys import key_rows
-from shardscope.app.explorer.open import Open
+from shardscope.app.explorer.open.screen import Open
 from shardscope.app.explorer.panels import PANELS
 from shardscope.app.explorer.reference import Reference
 from shardscope.app.explorer.workspace import Workspace

@@ -55,7 +55,7 @@ def test_repositories_and_revisions_are_told_with_their_sizes(tmp_path: Path) ->
         Revision(SECOND, str(tmp_path / "models--org--tiny/snapshots" / SECOND), ("main",), 2, 8, 1, 0),
     )
     assert isinstance(words, Repo)
-    assert (words.kind, words.name, words.revisions[0].bytes) == ("dataset", "words", 3)
+    assert (words.kind, words.name, words.bytes, words.revisions[0].bytes) == ("dataset", "words", 3, 3)
 
 
 # R041

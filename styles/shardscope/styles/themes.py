@@ -1,4 +1,4 @@
-"""The two themes of the explorer: one accent for "you are here", one colour each for ok, caution and stop.
+"""The themes of the explorer: one accent for "you are here", one colour each for ok, caution and stop.
 
 They need 256 colours. On a terminal with 16, and wherever colours are unwanted, the explorer takes Textual's `ansi-dark` or
 `ansi-light`, which use the terminal's own palette.
@@ -55,3 +55,32 @@ LIGHT: Final = Theme(
         "border-blurred": "#cdc9c0",
     },
 )
+
+CONTRAST: Final = Theme(
+    name="shardscope-contrast",
+    dark=True,
+    primary="#7fd4ff",
+    secondary="#ffffff",
+    accent="#7fd4ff",
+    success="#7dff9b",
+    warning="#ffd84d",
+    error="#ff9d94",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#1c1c1c",
+    variables={
+        "text-muted": "#d0d0d0",
+        "block-cursor-background": "#ffff00",
+        "block-cursor-foreground": "#000000",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#4d4d4d",
+        "block-cursor-blurred-foreground": "#ffffff",
+        "border": "#ffffff",
+        "border-blurred": "#b0b0b0",
+    },
+)
+"""White on black, 7 : 1 or more everywhere, and a cursor that cannot be missed."""
+
+THEMES: Final = (DARK, LIGHT, CONTRAST)
+"""Our own, the default first."""

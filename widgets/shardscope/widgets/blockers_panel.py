@@ -56,6 +56,13 @@ class BlockersPanel(Paragraphs):
             id="blockers.warnings",
         ),
         Binding("a", "only('info')", "All", tooltip="List all of them", show=False, id="blockers.all"),
+        Binding(
+            "x",
+            "explain",
+            "Explain",
+            tooltip="Say what the code means, and what to do",
+            id="blockers.explain",
+        ),
     ]
 
     least: reactive[Severity] = reactive(Severity.INFO, repaint=False, init=False)
@@ -78,6 +85,13 @@ class BlockersPanel(Paragraphs):
         def control(self) -> "BlockersPanel":
             """The panel it happened in."""
             return self.panel
+
+    class ExplanationWanted(Message):
+        """The person wants to know what a code means."""
+
+        def __init__(self, code: str) -> None:
+            super().__init__()
+            self.code = code
 
     def __init__(
         self,
@@ -200,6 +214,11 @@ class BlockersPanel(Paragraphs):
     def action_only(self, least: str) -> None:
         """List blockers from a severity on."""
         self.least = Severity(least)
+
+    def action_explain(self) -> None:
+        """Ask for an explanation of the blocker under the cursor."""
+        if (chosen := self.blocker) is not None:
+            self.post_message(self.ExplanationWanted(chosen.code))
 
     def watch_least(self) -> None:
         """List what is asked for."""

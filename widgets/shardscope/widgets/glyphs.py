@@ -1,8 +1,9 @@
 """The few signs that are drawn, with plain ASCII for terminals that have nothing else."""
 
+import os
 import sys
-from functools import cache
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -80,12 +81,27 @@ ASCII: Final = Glyphs(
 )
 
 
-def glyphs_for(encoding: str | None) -> Glyphs:
-    """Return the signs that a terminal of `encoding` can draw."""
-    return UNICODE if (encoding or "").lower().replace("-", "").startswith("utf") else ASCII
+def glyphs_for(encoding: str | None, environ: Mapping[str, str] | None = None) -> Glyphs:
+    """Return the signs that a terminal of `encoding` can draw, in the locale that `environ` asks for.
+
+    Python writes UTF-8 even where the locale is `C`, which says that nobody promised a terminal for it.
+    """
+    named = environ or {}
+    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := named.get(name))), "")
+    speaks = (encoding or "").lower().replace("-", "").startswith("utf")
+    return UNICODE if speaks and locale not in ("C", "POSIX") else ASCII
 
 
-@cache
+_chosen: list[Glyphs] = []
+
+
+def choose_glyphs(choice: Literal["auto", "unicode", "ascii"]) -> None:
+    """Settle what `terminal_glyphs` returns in this process; `auto` leaves it to the terminal."""
+    _chosen[:] = {"unicode": [UNICODE], "ascii": [ASCII], "auto": []}[choice]
+
+
 def terminal_glyphs() -> Glyphs:
     """Return the signs for the terminal of this process. Textual draws on the standard error stream."""
-    return glyphs_for(getattr(sys.__stderr__, "encoding", None))
+    if not _chosen:
+        _chosen.append(glyphs_for(getattr(sys.__stderr__, "encoding", None), os.environ))
+    return _chosen[0]

@@ -179,6 +179,10 @@ class Paragraphs(VirtualRows):
         """The key of the paragraph under the cursor."""
         return self._keys[self.cursor] if self._keys else None
 
+    def line_of(self, key: str) -> int | None:
+        """Return the first line of what is chosen with `key`."""
+        return self._keys.index(key) if key in self._keys else None
+
     def is_here(self, line: int) -> bool:
         """Tell whether a line belongs to what is chosen."""
         return self._keys[line] is not None and self._keys[line] == self.chosen

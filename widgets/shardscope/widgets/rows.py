@@ -168,6 +168,10 @@ class VirtualRows(ScrollView, can_focus=True):
 
     # What a subclass uses.
 
+    def say_when_empty(self, words: str) -> None:
+        """Change the sentence that is shown where there are no rows."""
+        self._empty = words
+
     @property
     def room(self) -> int:
         """Cells of the visible part of a row."""

@@ -58,6 +58,7 @@ def explain(session: Session, code: str | None, as_json: bool) -> None:
     A code never changes its meaning.
     """
     from shardscope.engine.model.codes import CODES
+    from shardscope.engine.model.templates import readable
 
     rows = list(CODES.values()) if code is None else [CODES[code]]
     if as_json:
@@ -79,23 +80,11 @@ def explain(session: Session, code: str | None, as_json: bool) -> None:
             "",
             *textwrap.wrap(row.meaning, WIDTH),
             "",
-            *_labelled("says", _readable(row.message)),
-            *_labelled("do", _readable(row.remedy)),
+            *_labelled("says", readable(row.message)),
+            *_labelled("do", readable(row.remedy)),
         ]
         session.out.write_text("\n".join(lines) + "\n")
 
 
 def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<6}", subsequent_indent=" " * 6)
-
-
-def _readable(template: str) -> str:
-    """Return a template with `{file:path}` written as `FILE`, and `{count:count tensor}` as `COUNT tensors`."""
-    import string
-
-    parts = []
-    for text, name, kind, _ in string.Formatter().parse(template):
-        word, _, noun = (kind or "").partition(" ")
-        told = (name or "").upper() + (f" {noun}s" if noun else "")
-        parts.append(text + (noun if word == "verb" else told))
-    return "".join(parts)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Literal
 
 import click
 
@@ -17,27 +18,39 @@ from shardscope.app.cli.output import is_terminal
         ("shardscope ./ckpt", "The word explore can be left out."),
         ("shardscope ./ckpt --no-mouse", "Leave the mouse to the terminal, which selects text with it."),
         ("shardscope ./ckpt --theme ansi-dark", "Use the terminal's own 16 colours."),
+        ("shardscope --hf-cache", "Look around in the Hugging Face cache of this machine."),
     ),
+    notes="""For a screen reader, a pipe or a dumb terminal, `shardscope inspect PATH` prints the same as plain text. Settings are
+    read from $XDG_CONFIG_HOME/shardscope/config.toml (`shardscope config path`); options win.""",
 )
 @click.argument("path", required=False, type=click.Path())
 @bounds
-@click.option("--no-mouse", is_flag=True, help="Do not capture the mouse.")
+@click.option("--mouse/--no-mouse", default=None, help="Whether to take the mouse from the terminal.")
 @click.option("--theme", metavar="NAME", help="Colour theme.")
+@click.option(
+    "--glyphs",
+    type=click.Choice(["auto", "unicode", "ascii"]),
+    help="Signs and borders. auto: ASCII unless the locale is UTF-8.",
+)
+@click.option("--served", is_flag=True, hidden=True)
 def explore(
     path: str | None,
-    no_mouse: bool,
+    mouse: bool | None,
     theme: str | None,
+    glyphs: Literal["auto", "unicode", "ascii"] | None,
+    served: bool,
     limits: tuple[tuple[str, int], ...],
     hf_cache: bool,
 ) -> int:
     """Look around in a checkpoint, on the whole terminal.
 
-    PATH is a file or folder; without it the current folder is offered.
+    PATH is a file or folder; without it the current folder is offered, and with --hf-cache the Hugging Face cache of this
+    machine.
     """
     from shardscope.app.cli.examine import split_limits
 
     bounded, decode_bounded = split_limits(limits)
-    if reason := _hindrance():
+    if not served and (reason := _hindrance()):
         from shardscope.app.explorer.target import Target, inspect_command
         from shardscope.engine.model.blocker import Fault
 
@@ -50,8 +63,10 @@ def explore(
         limits=bounded,
         decode_limits=decode_bounded,
         hf_cache=hf_cache,
-        mouse=not no_mouse,
+        mouse=mouse,
         theme=theme,
+        glyphs=glyphs,
+        served=served,
     )
 
 

@@ -20,6 +20,7 @@ COMMANDS = (
     "convert",
     "reshard",
     "verify",
+    "diff",
     "clean",
     "report",
     "explain",
@@ -28,6 +29,7 @@ COMMANDS = (
     "glossary",
     "schema",
     "validate",
+    "config",
     "completion",
 )
 """In the order of help."""
@@ -61,6 +63,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.matrix import matrix as command
             case "glossary":
                 from shardscope.app.cli.glossary import glossary as command
+            case "diff":
+                from shardscope.app.cli.diff import diff as command
             case "validate":
                 from shardscope.app.cli.validate import validate as command
             case "schema":
@@ -68,7 +72,7 @@ class Front(Helped, click.Group):
             case "completion":
                 from shardscope.app.cli.completion import completion as command
             case _:
-                return self._writing(cmd_name)
+                return self._writing(cmd_name) or self._about_the_explorer(cmd_name)
         return command
 
     def _writing(self, name: str) -> click.Command | None:
@@ -82,6 +86,17 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.reshard import reshard as command
             case "verify":
                 from shardscope.app.cli.verify import verify as command
+            case _:
+                return None
+        return command
+
+    def _about_the_explorer(self, name: str) -> click.Command | None:
+        """Return a command about the explorer, imported only now."""
+        match name:
+            case "serve":
+                from shardscope.app.cli.serve import serve as command
+            case "config":
+                from shardscope.app.cli.config import config as command
             case _:
                 return None
         return command
@@ -101,7 +116,7 @@ class Front(Helped, click.Group):
         """Return the first argument that is neither an option nor the value of one."""
         words = iter(args)
         for word in words:
-            if word in ("--color", "--limit", "--theme"):
+            if word in ("--color", "--limit", "--theme", "--glyphs"):
                 next(words, None)
             elif word == "--":
                 return next(words, None)

@@ -1,7 +1,7 @@
 """The explorer as a Textual application: screens, keys that work everywhere, themes, and the last guard on what is drawn."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -15,18 +15,22 @@ from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.messages import Chosen, Ended
+from shardscope.app.explorer.messages import Chosen, Ended, SettingsChecked
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
 from shardscope.app.explorer.working import Working
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.styles import SHEETS
-from shardscope.styles.themes import DARK, LIGHT
+from shardscope.styles.themes import THEMES
+from shardscope.widgets.glyphs import ASCII, terminal_glyphs
 from shardscope.widgets.safe import UnsafeFilter
 
 if TYPE_CHECKING:
-    from shardscope.widgets.paragraphs import Paragraphs
+    from textual.command import Provider
+
+    from shardscope.app.settings.reading import SettingsRead
+    from shardscope.widgets.blockers_panel import BlockersPanel
 
 MUTED: Final = 0.62
 """How much of the foreground is in muted text: contrast 6 : 1 on our themes."""
@@ -34,7 +38,13 @@ MUTED: Final = 0.62
 
 def theme_names() -> tuple[str, ...]:
     """Return the names of the themes that there are, our own first."""
-    return (DARK.name, LIGHT.name, *sorted(BUILTIN_THEMES))
+    return (*(each.name for each in THEMES), *sorted(BUILTIN_THEMES))
+
+
+def _codes() -> "type[Provider]":
+    from shardscope.app.explorer.palette import Codes
+
+    return Codes
 
 
 class Explorer(App[ExitCode]):
@@ -43,6 +53,7 @@ class Explorer(App[ExitCode]):
     TITLE = "shardscope"
     CSS_PATH: ClassVar = list(SHEETS)
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar = {*App.COMMANDS, _codes}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("colon", "command_palette", "Commands", id="app.palette", tooltip="Find and run any command"),
         Binding(
@@ -71,6 +82,14 @@ class Explorer(App[ExitCode]):
             id="app.glossary",
             tooltip="Eight things that are all called sharding",
         ),
+        Binding(
+            "f4",
+            "codes",
+            "Codes",
+            show=False,
+            id="app.codes",
+            tooltip="What every blocker means, and what to do about it",
+        ),
         Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; asks first while a conversion runs"),
         Binding(
             "ctrl+c",
@@ -92,19 +111,25 @@ class Explorer(App[ExitCode]):
         decode_limits: DecodeLimits | None = None,
         hf_cache: bool = False,
         theme: str | None = None,
+        settings: "SettingsRead | None" = None,
     ) -> None:
+        """`settings` is what the file of the person says; options that were given stand in `theme` already."""
         super().__init__()
+        self.settings = settings
         self.path = path
         self.engine = engine
         self.limits = limits or Limits()
         self.decode_limits = decode_limits or DecodeLimits()
         self.hf_cache = hf_cache
-        for each in (DARK, LIGHT):
+        for each in THEMES:
             self.register_theme(each)
         self.no_color = bool(os.environ.get("NO_COLOR"))  # an empty value asks for nothing (no-color.org)
         self.theme = choose_theme(theme, os.environ)
         self._unsafe_filter = UnsafeFilter()
         self._no_color = NoColor()
+        self._ascii = terminal_glyphs() is ASCII
+        if settings is not None and settings.settings.keys:
+            self.set_keymap(dict(settings.settings.keys))
         self.broken = False
         """Whether an error of our own was shown."""
 
@@ -113,7 +138,12 @@ class Explorer(App[ExitCode]):
         filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome | NoColor)]
         if self.no_color:
             filters.append(self._no_color)
-        return [*filters, self._unsafe_filter]
+        filters.append(self._unsafe_filter)
+        if self._ascii:
+            from shardscope.widgets.plain import AsciiFilter
+
+            filters.append(AsciiFilter())
+        return filters
 
     def get_css_variables(self) -> dict[str, str]:
         """Return the colours of the theme, the muted one as a plain colour.
@@ -129,20 +159,73 @@ class Explorer(App[ExitCode]):
     def get_default_screen(self) -> Screen[None]:
         """Return the first screen: the checkpoint, or the question which."""
         if self.path is None:
-            from shardscope.app.explorer.open import Open
+            from shardscope.app.explorer.open.screen import Open
 
-            return Open()
+            if self.hf_cache:
+                self.call_after_refresh(self._default_cache)
+            return Open(recent=self._recent_path)
         return self._explore(self.path)
 
-    def _explore(self, path: str, *, nested: bool = False) -> Explore:
-        return Explore(
-            Target(path, self.limits, self.hf_cache, self.decode_limits), self.engine, nested=nested
-        )
+    def _default_cache(self) -> None:
+        from shardscope.app.explorer.open.cache import CacheBrowser
+        from shardscope.engine.source.hub_cache import default_cache
+
+        self.push_screen(CacheBrowser(default_cache(os.environ)))
+
+    def _explore(self, path: str, *, nested: bool = False, hf_cache: bool = False) -> Explore:
+        target = Target(path, self.limits, self.hf_cache or hf_cache, self.decode_limits)
+        screen = Explore(target, self.engine, nested=nested)
+        if self.settings is not None:
+            screen.digest_mode = self.settings.settings.digest
+        if (kept := self._recent_path) is not None:
+            from shardscope.app.settings.recent import remember
+
+            self.run_worker(
+                lambda: remember(kept, path), group="recent", description="remembering a path", thread=True
+            )
+        return screen
+
+    @property
+    def _recent_path(self) -> str | None:
+        """Where paths that were looked at are kept; None unless the person asked for that."""
+        if self.settings is None or not self.settings.settings.recent:
+            return None
+        from shardscope.app.settings.places import recent_path
+
+        return recent_path(os.environ)
 
     @on(Chosen)
     def _chosen(self, event: Chosen) -> None:
         """Look at what was chosen; esc comes back to the question."""
-        self.push_screen(self._explore(event.path, nested=True))
+        self.push_screen(self._explore(event.path, nested=True, hf_cache=event.hf_cache))
+
+    def on_mount(self) -> None:
+        """Say what is wrong with the settings, once the first frame stands."""
+        if self.settings is not None and self.settings.exists:
+            self.call_after_refresh(self._check_settings, self.settings)
+
+    def _check_settings(self, read: "SettingsRead") -> None:
+        def check() -> None:
+            from shardscope.app.settings.checks import checked
+
+            if found := checked(read):
+                self.post_message(SettingsChecked(found))
+
+        self.run_worker(
+            check, group="settings", description="checking the settings", thread=True, exit_on_error=False
+        )
+
+    @on(SettingsChecked)
+    def _settings_checked(self, event: SettingsChecked) -> None:
+        from shardscope.engine.model.blocker import Severity
+
+        if any(each.severity is Severity.ERROR for each in event.blockers):
+            from shardscope.app.explorer.dialogs import SettingsNote
+
+            self.push_screen(SettingsNote(event.blockers))
+            return
+        for each in event.blockers:
+            self.notify(each.message, title="Settings", severity="warning", markup=False)
 
     # Leaving
 
@@ -190,40 +273,48 @@ class Explorer(App[ExitCode]):
     # Dialogs
 
     def action_help(self) -> None:
-        """Show what every key does on this screen."""
-        from shardscope.app.explorer.dialogs import Dialog, Help
+        """Show what every key does on this screen, and let the person search in everything there is to read."""
+        from shardscope.app.explorer.dialogs import Dialog
+        from shardscope.app.explorer.helping import Help
         from shardscope.app.explorer.keys import key_rows
 
         if not isinstance(self.screen, Dialog):
             self.push_screen(Help(key_rows(self.screen)))
 
-    def _read(self, title: str, page: "Callable[[], Paragraphs]") -> None:
+    def action_read(self, kind: str, at: str = "") -> None:
+        """Show something to read: `matrix`, `glossary`, `codes`, or `explain` with a code; `at` is where to begin."""
         from shardscope.app.explorer.dialogs import Dialog
+        from shardscope.app.explorer.reading import page
         from shardscope.app.explorer.reference import Reference
-
-        if isinstance(self.screen, Reference):
-            if self.screen.name_of_page == title:
-                return
-            self.pop_screen()
-        if not isinstance(self.screen, Dialog):
-            self.push_screen(Reference(title, page()))
-
-    def action_matrix(self) -> None:
-        """Show the support matrix, the row of the checkpoint in hand first."""
-        from shardscope.engine import sources, support_matrix
-        from shardscope.widgets.matrix_panel import MatrixPanel
 
         looking = [each.found for each in self.screen_stack if isinstance(each, Explore)]
         found = looking[-1] if looking else None
         name = None if found is None else found.descriptor.classification.format
-        self._read("support matrix", lambda: MatrixPanel(support_matrix(), sources(), name))
+        shown = page(kind, at, name)
+        if isinstance(self.screen, Reference) and kind != "explain":
+            if self.screen.name_of_page == shown.title:
+                return
+            self.pop_screen()
+        if not isinstance(self.screen, Dialog):
+            self.push_screen(
+                Reference(shown.title, shown.make(), at if kind != "explain" else None, shown.command)
+            )
+
+    def on_blockers_panel_explanation_wanted(self, event: "BlockersPanel.ExplanationWanted") -> None:
+        """Explain the code of a blocker."""
+        self.action_read("explain", event.code)
+
+    def action_matrix(self) -> None:
+        """Show the support matrix, the row of the checkpoint in hand first."""
+        self.action_read("matrix")
 
     def action_glossary(self) -> None:
         """Show the glossary."""
-        from shardscope.engine import glossary
-        from shardscope.widgets.glossary_panel import GlossaryPanel
+        self.action_read("glossary")
 
-        self._read("glossary", lambda: GlossaryPanel(glossary()))
+    def action_codes(self) -> None:
+        """Show what every blocker means."""
+        self.action_read("codes")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the commands of the palette: everything that a key does, and the choice of a theme."""
@@ -242,10 +333,11 @@ class Explorer(App[ExitCode]):
         from shardscope.engine.model.blocker import Finding, Param, blocker
 
         self.broken = True
-        screen = self.screen
+        screen, caught = self.screen, event.worker.error
+        assert caught is not None  # noqa: S101 - that is what this state says
         params: dict[str, Param] = {
             "doing": event.worker.description,
-            "kind": type(event.worker.error).__name__,
+            "kind": kind(caught),
         }
         error = blocker(Finding("internal.error", params))
         for each in self.screen_stack:

@@ -213,13 +213,12 @@ class Explore(Examination):
 
     def action_copy(self) -> None:
         """Copy the command that says what the panel in front says, and show it."""
-        from shardscope.app.explorer.dialogs import CopiedCommand
+        from shardscope.app.explorer.copying import Copy, copy, under_cursor
 
         listing = None if self.workspace is None else self.workspace.command(self.target)
         asked = None if self.found is None else self.found.asked
         command, note = listing or (inspect_command(self.target, digest=self.digest_mode, asked=asked), "")
-        self.app.copy_to_clipboard(command)
-        self.app.push_screen(CopiedCommand(command, note))
+        copy(self.app, (Copy("y", "command", command), *under_cursor(self.workspace, self.target)), note)
 
     def action_decode(self) -> None:
         """Ask whether to decode, and do it when the person says so."""

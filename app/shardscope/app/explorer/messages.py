@@ -29,9 +29,19 @@ class Ended(Message):
 class Chosen(Message):
     """The person chose what to look at."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, hf_cache: bool = False) -> None:
         super().__init__()
         self.path = path
+        self.hf_cache = hf_cache
+        """Whether it was picked from a Hugging Face cache, whose links are admitted."""
+
+
+class SettingsChecked(Message):
+    """Something is wrong with the settings."""
+
+    def __init__(self, blockers: "tuple[Blocker, ...]") -> None:
+        super().__init__()
+        self.blockers = blockers
 
 
 class FileChosen(Message):

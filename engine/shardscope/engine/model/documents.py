@@ -32,6 +32,7 @@ from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
+from shardscope.engine.model.settings import SettingsDocument
 from shardscope.engine.model.staging import Marker
 from shardscope.engine.model.tensors import TensorSpec
 
@@ -212,6 +213,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.LEFTOVERS: LeftoversDocument,
 }
 """The struct of each document, by its schema name."""
+    schemas.SETTINGS: SettingsDocument,
 
 
 _SPARE: Final = {kind.__name__ for kind in (Piece, IndexList, ShardGroup, LoweredTensor)}

@@ -57,7 +57,7 @@ class Repo(Struct, frozen=True):
     path: str
     revisions: tuple[Revision, ...]
     bytes: int
-    """Of its blobs: revisions share them."""
+    """Of its blobs, which revisions share, and of files that stand in a revision themselves."""
     incomplete: int
     """Blobs that were not downloaded to their end."""
     incomplete_bytes: int
@@ -180,25 +180,31 @@ def _repo(walk: _Walk, path: str, kind: str, name: str) -> Repo:
             blobs[entry.name] = entry.status.st_size
     refs = _refs(walk, os.path.join(path, "refs"))
     revisions = []
+    copied = 0
     for entry in walk.entries(os.path.join(path, "snapshots")):
         if not entry.is_folder:
             continue
         if len(revisions) == REVISIONS:
             walk.whole = False
             break
-        revisions.append(_revision(walk, entry.path, entry.name, refs, blobs))
+        revision, its = _revision(walk, entry.path, entry.name, refs, blobs)
+        revisions.append(revision)
+        copied += its
     revisions.sort(key=lambda each: (not each.refs, each.commit))
-    return Repo(kind, name, path, tuple(revisions), sum(blobs.values()), len(incomplete), sum(incomplete))
+    stored = sum(blobs.values()) + copied
+    return Repo(kind, name, path, tuple(revisions), stored, len(incomplete), sum(incomplete))
 
 
 def _revision(
     walk: _Walk, path: str, commit: str, refs: Mapping[str, list[str]], blobs: Mapping[str, int]
-) -> Revision:
-    files = size = missing = foreign = 0
+) -> tuple[Revision, int]:
+    """Return a revision, and the bytes of files that are no links."""
+    files = size = missing = foreign = copied = 0
     for entry in walk.below(path):
         files += 1
         if entry.is_file:  # a cache without links, or one that was copied
             size += entry.status.st_size
+            copied += entry.status.st_size
             continue
         blob = _blob_of(entry.path) if stat.S_ISLNK(entry.status.st_mode) else None
         if blob is None:
@@ -207,7 +213,8 @@ def _revision(
             size += blobs[blob]
         else:
             missing += 1
-    return Revision(commit, path, tuple(sorted(refs.get(commit, ()))), files, size, missing, foreign)
+    names = tuple(sorted(refs.get(commit, ())))
+    return Revision(commit, path, names, files, size, missing, foreign), copied
 
 
 def _blob_of(link: str) -> str | None:

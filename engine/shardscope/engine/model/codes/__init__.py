@@ -46,6 +46,7 @@ from shardscope.engine.model.codes import (
     reshard,
     resume,
     source,
+    settings,
     staging,
     torch_files,
     tracker,

@@ -1,0 +1,1 @@
+"""Where `shardscope` without a path starts: a path typed or picked, the Hugging Face cache, and what was looked at before."""
