@@ -31,8 +31,8 @@ from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
 from shardscope.engine.model.shardmap import ShardMapDocument
-from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.settings import SettingsDocument
+from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.staging import Marker
 from shardscope.engine.model.tensors import TensorSpec
 
@@ -211,9 +211,9 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.REPORT_BUNDLE: ReportBundle,
     schemas.REPORT_DIFFERENCE: ReportDifference,
     schemas.LEFTOVERS: LeftoversDocument,
+    schemas.SETTINGS: SettingsDocument,
 }
 """The struct of each document, by its schema name."""
-    schemas.SETTINGS: SettingsDocument,
 
 
 _SPARE: Final = {kind.__name__ for kind in (Piece, IndexList, ShardGroup, LoweredTensor)}

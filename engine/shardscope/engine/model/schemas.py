@@ -36,8 +36,8 @@ REPORT_MANIFEST: Final = "shardscope.report-manifest/1"
 REPORT_BUNDLE: Final = "shardscope.report-bundle/1"
 REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
-
 SETTINGS: Final = "shardscope.settings/1"
+
 NAMES: Final = (
     DESCRIPTOR,
     TENSORS,
@@ -70,9 +70,9 @@ NAMES: Final = (
     REPORT_MANIFEST,
     REPORT_BUNDLE,
     REPORT_DIFFERENCE,
+    SETTINGS,
 )
 """Every document, in the order of display."""
-    SETTINGS,
 
 AUTHORED: Final = (SHARD_MAP, LOWERED, MAPPING, BUNDLE, RENAMES)
 """Those that a person may write: a field with a default may be left out of them."""

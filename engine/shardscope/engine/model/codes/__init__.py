@@ -45,8 +45,8 @@ from shardscope.engine.model.codes import (
     report,
     reshard,
     resume,
-    source,
     settings,
+    source,
     staging,
     torch_files,
     tracker,
@@ -100,6 +100,7 @@ CODES: Final[dict[str, Code]] = {
         report.TABLE,
         command.TABLE,
         internal.TABLE,
+        settings.TABLE,
     )
     for row in table
 }
