@@ -13,7 +13,9 @@ from shardscope.app.explorer.search import Places, SearchBar
 from shardscope.engine.previewing import Preview
 from shardscope.widgets.file_tree import FileTree
 from shardscope.widgets.preview_panel import PreviewPanel
+from shardscope.widgets.tensor_query import matching_rows
 from tests.app.explorers import FakeEngine, explorer, llama
+from tests.app.fakes import tensor_table
 from tests.app.test_explorer_flow import text
 from tests.conftest import settle
 
@@ -119,21 +121,27 @@ async def test_a_search_in_the_tensors_is_a_filter_and_esc_clears_it() -> None:
         ("a[0]", "*a[[]0]*"),
         ("dtype:bf16", None),
         ("!norm", None),
-        ("~qp", None),
+        ("~qproj", "*q*p*r*o*j*"),
+        ("qProj", "*[qQ]*[pP]*[rR]*[oO]*[jJ]*"),
+        ("'q_proj", "*q_proj*"),
+        ("'Q_proj", "*[qQ]_[pP][rR][oO][jJ]*"),
         (">1GiB", None),
         ("two words", None),
     ],
 )
 def test_a_search_becomes_the_filter_that_lists_the_same(query: str, glob: str | None) -> None:
-    assert as_glob(query, ["l.q_proj.weight"] if "proj" in query else ["x.a[0].weight"]) == glob
+    assert as_glob(query, ["l.q_proj.weight"] if "proj" in query.lower() else ["x.a[0].weight"]) == glob
 
 
 @given(st.text(st.sampled_from("aA[]b.0ß"), min_size=1, max_size=6), st.text("aAbB[]0.ß", max_size=12))
 def test_a_filter_finds_what_the_search_found(word: str, name: str) -> None:
-    glob = as_glob(word, [name] if word.lower() in name.lower() else [])
+    table = tensor_table([(name, "F32", (), 4, "f")])
+    found = [name] if matching_rows(table, word) else []
+    glob = as_glob(word, found)
 
-    if glob is not None and word.lower() in name.lower() and word.isascii():
-        assert re.match(translate(glob), name)
+    if glob is not None and word.isascii():
+        assert bool(re.match(translate(glob), name)) <= bool(found)
+        assert not found or re.match(translate(glob), name)
 
 
 def test_an_order_has_a_word_or_none() -> None:

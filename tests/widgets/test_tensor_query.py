@@ -11,7 +11,7 @@ from tests.widgets import samples
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.tensors import TensorTable
 from shardscope.widgets import tensor_query
-from shardscope.widgets.tensor_query import COLUMNS, matching_rows, rank_labels, sorted_rows
+from shardscope.widgets.tensor_query import COLUMNS, loose_words, matching_rows, rank_labels, sorted_rows
 
 ROWS = (
     ("a/model-00001-of-00003.safetensors", "model.layers.2.self_attn.q_proj.weight", "BF16", (4_096, 4_096)),
@@ -47,6 +47,9 @@ def table() -> TensorTable:
         ("*embed[0]*", [2]),
         ("lora_?", [3]),
         ("~mlqp", [0, 1]),
+        ("mlqp", [0, 1]),
+        ("'mlqp", []),
+        ("'q_proj", [0, 1]),
         ("!~mlqp", [2, 3, 4]),
         ("dtype:bf16", [0, 1]),
         ("dtype:f*", [2, 3, 4]),
@@ -96,7 +99,8 @@ def test_no_query_fails_and_its_negation_is_the_rest(text: str) -> None:
     assert found <= set(range(40))
     word = text.replace("!", "")
     if word.strip() and len(word.split()) == 1 and word == word.strip():
-        assert set(matching_rows(table, f"!{word}")) == set(range(40)) - set(matching_rows(table, word))
+        exact = f"'{word}" if loose_words(word) and not word.startswith("~") else word
+        assert set(matching_rows(table, f"!{word}")) == set(range(40)) - set(matching_rows(table, exact))
 
 
 def test_ranks_are_found_by_axis_and_by_coordinate() -> None:

@@ -2,18 +2,18 @@
 
 A query is words with spaces between them; a tensor must match all of them:
 
-    q_proj          the name holds it, upper and lower case alike
+    lyqp            the name holds these characters in this order, upper and lower case alike (`~lyqp` is the same)
+    'q_proj         the name holds it as it stands here
     *.q_proj.*      the whole name matches, `*` for anything and `?` for one character
-    ~lyqp           the name holds these characters in this order
     dtype:bf16      that dtype; `*` and `?` as above
     shape:4096      a dimension of 4096; `shape:3072x2048` for the whole shape
     file:embed      the file's path holds it; `*` and `?` as above
     shard:3         the file's name has the number 3 in it, leading zeros aside
     rank:tp=1       written by that rank; `rank:0,1` for a whole coordinate
     >1GiB  <10MB    larger, smaller; also `>=`, `<=` and `=`
-    !word           not that, before any of the above
+    !word           not that, before any of the above; of a name it is what the name must not hold as it stands
 
-Both functions check `cancel` every few milliseconds and never hold the interpreter longer than that, so that the screen
+`tensor_rank` puts what a query found in the order of relevance. Both functions check `cancel` every few milliseconds and never hold the interpreter longer than that, so that the screen
 stays alive beside them.
 """
 
@@ -39,6 +39,9 @@ PARTS: Final = 100_000
 """Distinct parts of names whose sort keys are remembered."""
 _SIZE: Final = re.compile(r"(>=|<=|>|<|=)(\d+(?:\.\d+)?)([kmgtp]?)(i?)(b?)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
+QUOTE: Final = "'"
+"""Before a word that names must hold as it stands."""
+_PREFIXES: Final = frozenset({"dtype", "shape", "file", "shard", "rank"})
 
 COLUMNS: Final = ("name", "dtype", "shape", "bytes", "file")
 """What a catalogue can be ordered by."""
@@ -91,8 +94,11 @@ def matching_rows(
 def _term(table: TensorTable, word: str, ranks: Ranks) -> tuple[int, Select]:
     """Return how dear a word of a query is, and what it keeps."""
     if word.startswith("!") and len(word) > 1:
-        cost, select = _term(table, word[1:], ranks)
+        rest = word[1:]
+        cost, select = _term(table, f"'{rest}" if loose_words(rest) and rest[0] != "~" else rest, ranks)
         return cost, _without(select)
+    if word.startswith("~") and len(word) > 1:
+        return _loose(table, word[1:])
     if size := _SIZE.fullmatch(word):
         return 1, _sized(table, size)
     prefix, colon, value = word.partition(":")
@@ -112,14 +118,45 @@ def _term(table: TensorTable, word: str, ranks: Ranks) -> tuple[int, Select]:
                     table, "file", _indices(table.files, lambda file: held in ranks.get(file, ()))
                 )
     names = table.names
-    if not word.startswith("~") and not _is_glob(word):
-        needle = word.lower()
-        if needle.isascii() and "\\" not in needle:
-            return 2, lambda rows: [row for row in rows if needle in names[row].lower()]
-        # It may be part of a name as it was shown: with `␛` or `\x9b` for what cannot be.
-        return 3, lambda rows: [row for row in rows if needle in display_name(names[row]).lower()]
-    matches = _fuzzy(word[1:]) if word.startswith("~") else _pattern(word, whole=True)
-    return 3, lambda rows: [row for row in rows if matches(names[row])]
+    if _is_glob(word):
+        matches = _pattern(word, whole=True)
+        return 3, lambda rows: [row for row in rows if matches(names[row])]
+    if not word.startswith(QUOTE) or len(word) == 1:
+        return _loose(table, word)
+    needle = word[1:].lower()
+    shown = _shown(needle)
+    return 2, lambda rows: [row for row in rows if needle in shown(names[row]).lower()]
+
+
+def _loose(table: TensorTable, word: str) -> tuple[int, Select]:
+    names, matches, shown = table.names, _fuzzy(word), _shown(word)
+    return 3, lambda rows: [row for row in rows if matches(shown(names[row]))]
+
+
+def loose_words(query: str) -> list[str]:
+    """Return the words of a query that are about names and whose characters need not stand together there."""
+    found = []
+    for word in query.split():
+        prefix, colon, value = word.partition(":")
+        if word.startswith("~") and len(word) > 1:
+            found.append(word[1:])
+        elif not (
+            (word.startswith(("!", QUOTE)) and len(word) > 1)
+            or _is_glob(word)
+            or _SIZE.fullmatch(word)
+            or (colon and value and prefix.lower() in _PREFIXES)
+        ):
+            found.append(word)
+    return found
+
+
+def _shown(needle: str) -> Callable[[str], str]:
+    r"""Return what makes a name of what is searched: as it was shown, with `␛` or `\x9b` for what cannot be, if need be."""
+    return _as_is if needle.isascii() and "\\" not in needle else display_name
+
+
+def _as_is(text: str) -> str:
+    return text
 
 
 def _without(select: Select) -> Select:

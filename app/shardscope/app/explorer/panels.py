@@ -229,7 +229,7 @@ PANELS: Final = (
         lambda found: found.inspection.tensors,
         _fill_tensors,
         lambda found: found.descriptor.tensors.count,
-        keys="VirtualTable",
+        keys=".-front",
     ),
     Panel(
         "preview",

@@ -1,5 +1,8 @@
 """What the Explore screen holds once something is known: the files on the left, the panels on the right, the search below."""
 
+from collections.abc import Sequence
+from itertools import islice
+from operator import lt
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -24,6 +27,7 @@ from shardscope.widgets.topology_panel import TopologyPanel
 if TYPE_CHECKING:
     from shardscope.widgets.pickle_panel import PicklePanel
     from shardscope.widgets.tensor_table import TensorPanel
+    from shardscope.widgets.tensor_views import TensorViews
 
 
 class Workspace(Vertical):
@@ -186,6 +190,15 @@ class Workspace(Vertical):
 
         self.app.push_screen(Detail(event.whole), chosen)
 
+    def on_tensor_views_names_wanted(self, event: "TensorViews.NamesWanted") -> None:
+        """Copy names of tensors, and show them."""
+        event.stop()
+        from shardscope.app.explorer.copied import CopiedNames, names_text
+
+        text, count = names_text(event.names)
+        self.app.copy_to_clipboard(text)
+        self.app.push_screen(CopiedNames(text, count, len(event.names)))
+
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
         if self.query_one(SearchBar).is_open:
@@ -265,7 +278,11 @@ class Workspace(Vertical):
         pattern = as_glob(query, (names[row] for row in rows.order)) if query else None
         order = as_order(rows.sort_column, descending=rows.descending)
         lost = ["search"] if query and pattern is None else []
-        if rows.sort_column is not None and order is None:
+        if order is None and (rows.sort_column is not None or not _ascends(rows.order)):
             lost.append("order")
         note = f"The command has no words for the {' and the '.join(lost)} of the panel." if lost else ""
         return tensors_command(target, pattern, order, asked=self._found.asked), note
+
+
+def _ascends(rows: Sequence[int]) -> bool:
+    return isinstance(rows, range) or all(map(lt, rows, islice(rows, 1, None)))
