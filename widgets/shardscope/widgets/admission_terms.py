@@ -12,8 +12,9 @@ from shardscope.widgets.plan_paragraphs import Keys, decision
 from shardscope.widgets.plan_words import figures, types_of
 from shardscope.widgets.safe import Part, Tone
 
-LABEL: Final = 16
+LABEL: Final = 17
 FIGURE: Final = 10
+LIMIT: Final = 25
 DECISIONS: Final = 6
 """Decisions that are named before the rest of them is counted."""
 TONES: Final[dict[Verdict, Tone]] = {"admitted": Tone.OK, "denied": Tone.STOP, "unknown": Tone.CAUTION}
@@ -30,6 +31,19 @@ CHANGES: Final = {
     "open files": "raise the limit (ulimit -n), or fewer workers",
 }
 """What would let a plan start that a figure denies."""
+LIMITS: Final = {
+    "disk": "free on target",
+    "files": "can be made there",
+    "quota": "left of the quota",
+    "quota of files": "left of the quota",
+    "size of a file": "limit of a file",
+    "memory budget": "your budget",
+    "RAM": "of RAM available",
+    "control group": "left in the control group",
+    "address space": "limit of the process",
+    "open files": "may be opened",
+}
+"""What limits are, in few words; where they deny a plan, what they rest on is told in full."""
 NOT_PROMISED: Final = "exact training resume; quality of the model; speed"
 
 
@@ -60,9 +74,10 @@ def _check(check: AdmissionCheck, glyphs: Glyphs) -> Paragraph:
     needs, has = figures(check)
     word = {"admitted": "ok", "denied": "denied", "unknown": "unknown"}[check.verdict]
     sign = {"admitted": glyphs.ok, "denied": glyphs.stop, "unknown": glyphs.caution}[check.verdict]
+    limit = LIMITS.get(check.what, shown(check.basis))
     tone = TONES[check.verdict]
     return _row(
-        shown(check.what), needs, has, ((f"{sign} {word}", tone), (f"  {shown(check.basis)}", Tone.MUTED))
+        shown(check.what), needs, has, ((f"{limit:<{LIMIT}}  ", Tone.MUTED), (f"{sign} {word}", tone))
     )
 
 

@@ -15,7 +15,7 @@ from shardscope.widgets.safe import Part, Tone
 
 KEY: Final = 3
 """Cells of the key."""
-LABEL: Final = 13
+LABEL: Final = 14
 """Cells of the word."""
 
 

@@ -44,7 +44,7 @@ class PlanFiles:
 class PlanTensors:
     """One row a tensor of some files: from what, as what, where to."""
 
-    columns: Final = (
+    columns: tuple[Column, ...] = (
         Column("bytes", 10, right=True),
         Column("type", 11),
         Column("shape", 16, right=True),
@@ -88,7 +88,7 @@ class PlanTensors:
 class PlanRenames(PlanTensors):
     """One row a tensor that gets another name."""
 
-    columns: Final = (  # type: ignore[misc]  # other columns of the same rows
+    columns = (
         Column("in the source", 24, grow=1, tail=0.7),
         Column("in the output", 24, grow=1, tail=0.7),
     )

@@ -9,7 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.convert.fields import KEYS
+from shardscope.app.explorer.convert.fields import keys_from
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.admission_terms import terms
 from shardscope.widgets.safe import Tone, content
@@ -52,7 +52,7 @@ class Admission(ModalScreen[bool]):
         """What a person types to start."""
         self.note = note
         """What else has to be known, such as what an earlier run has left."""
-        self._terms = Told(lambda _, glyphs: terms(plan, KEYS, glyphs))
+        self._terms = Told(lambda _, glyphs: terms(plan, keys_from(4), glyphs))
         self._terms.can_focus = False
 
     @property

@@ -3,6 +3,7 @@
 Pure: a field takes a draft and returns another one.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -138,7 +139,7 @@ SHARING: Final[dict[Any, str]] = {
     "zero3": "ZeRO 3, all flattened",
     "fsdp": "FSDP, dimension 0",
 }
-KINDS: Final = {"convert": "Hugging Face safetensors", "reshard": "another topology"}
+KINDS: Final = {"convert": "safetensors (HF)", "reshard": "another topology"}
 
 
 def _ranks(name: str, key: str, words: str) -> Field:
@@ -250,7 +251,7 @@ WHERE: Final = (
         "new folder",
         "Where the output appears: a folder that is made, beside which it is staged",
         lambda draft, _: _given(draft.out or None, "not chosen"),
-        typed=lambda draft, text: replace(draft, out=text),
+        typed=lambda draft, text: replace(draft, out=os.path.expanduser(text.strip())),
         text=lambda draft: draft.out,
     ),
     Field(
@@ -458,5 +459,14 @@ OPTIONS: Final = (
     ),
 )
 
-KEYS: Final = {item.option: item.key for item in OPTIONS if item.option}
-"""From an option of the command line to its key among the options."""
+_STEPS: Final = ((1, WHAT), (2, WHERE), (3, OPTIONS))
+
+
+def keys_from(step: int) -> dict[str, str]:
+    """Return, for options of the command line, what to press at a step: a key, after the number of another step."""
+    return {
+        item.option: item.key if number == step else f"{number} {item.key}"
+        for number, fields in _STEPS
+        for item in fields
+        if item.option
+    }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.fields import KEYS, STANDING
+from shardscope.app.explorer.convert.fields import STANDING, keys_from
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import ComponentFigures
 from shardscope.engine.model.plan import Plan
@@ -111,4 +111,4 @@ def options_page(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
     elif comes.plan is None:
         yield Paragraph((("Planning", Tone.STRONG), ("  nothing is written", Tone.MUTED)))
     else:
-        yield from preview(comes.plan, KEYS, glyphs)
+        yield from preview(comes.plan, keys_from(3), glyphs)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -11,13 +10,21 @@ from textual.widgets import Static
 
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.plan_table import VIEWS, PlanFiles, PlanRenames, PlanTensors, View
-from shardscope.widgets.plan_words import made_of, of_plan
+from shardscope.widgets.plan_words import of_plan, types_of
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content
 from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
     from shardscope.engine.converting import Prepared
+
+
+class PlanTable(VirtualTable):
+    """Files and tensors in the order in which they are written."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Tell which keys work: there is one order."""
+        return action not in ("sort", "reverse")
 
 
 class PlanStep(Vertical):
@@ -32,7 +39,7 @@ class PlanStep(Vertical):
             id="plan.view",
             tooltip="Look at files, tensors, or renames",
         ),
-        Binding("escape", "up", "Back", show=False, id="plan.up", tooltip="Back to the files"),
+        Binding("escape", "up", "Files", id="plan.up", tooltip="Back to the files"),
     ]
 
     def __init__(self) -> None:
@@ -42,7 +49,7 @@ class PlanStep(Vertical):
         self.view: View = "files"
         self._file: int | None = None
         """Whose tensors are shown; null for those of all files."""
-        self.table = VirtualTable((), _Nothing(), empty="Planning")
+        self.table = PlanTable((), _Nothing(), empty="Planning")
 
     def compose(self) -> ComposeResult:
         """Draw a line of what is shown over the table."""
@@ -59,13 +66,16 @@ class PlanStep(Vertical):
 
     def _draw(self) -> None:
         plan = self.plan
+        self.refresh_bindings()
         if plan is None:
             self.query_one("#facts", Static).update(content(("Planning", Tone.STRONG)))
             self.query_one("#view", Static).update(content(""))
             self.table.show(_Nothing(), columns=())
             return
         facts = of_plan(plan)
-        self.query_one("#facts", Static).update(content((made_of(plan), Tone.STRONG), f"  {facts.write}"))
+        self.query_one("#facts", Static).update(
+            content((facts.write, Tone.STRONG), (f"  {types_of(plan.files)}", Tone.MUTED))
+        )
         rows = self._rows(plan)
         self.query_one("#view", Static).update(content(*self._views(plan)))
         self.table.say_empty("Nothing is renamed" if self.view == "renames" else "No files")
@@ -90,21 +100,23 @@ class PlanStep(Vertical):
             parts += [(f"{name}{of}", Tone.HERE if here else Tone.MUTED), "   "]
         return [*parts, ("v changes, enter opens", Tone.MUTED)]
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Tell which keys work now: at the files, esc is the screen's."""
+        return action != "up" or self.view != "files"
+
     def action_view(self) -> None:
         """Show the next of files, tensors and renames."""
         self.view, self._file = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)], None
         self._draw()
 
     def action_up(self) -> None:
-        """Go back to the files; further up is the screen's."""
-        if self.view == "files":
-            raise SkipAction
+        """Go back to the files."""
         self.view, self._file = "files", None
         self._draw()
 
     @on(VirtualTable.SortRequested)
     def _sort(self, event: VirtualTable.SortRequested) -> None:
-        event.stop()  # files and tensors stand in the order in which they are written
+        event.stop()  # a title was clicked: there is one order
 
     @on(VirtualRows.RowHighlighted)
     def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:

@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from shardscope.widgets.told import Telling
 
 STEPS = (Step.WHAT, Step.WHERE, Step.OPTIONS, Step.PLAN, Step.RUNNING, Step.ENDED)
-PLANES: dict[Step, Part] = {
-    Step.RUNNING: ("writing", Tone.CAUTION),
-    Step.ENDED: "done",
-}
 NOT_YET: Part = "nothing is written before a typed word"
 
 
@@ -191,7 +187,7 @@ class Convert(Conversion):
 
     def draw_choices(self) -> None:
         """Show the draft and what it comes to."""
-        self.query_one(StatusLine).facts = (PLANES.get(self.step, NOT_YET),)
+        self.query_one(StatusLine).facts = (self._plane(),)
         self.query_one("#steps", Static).update(content(*self._steps()))
         room = max(20, self.size.width - 6)
         self.query_one("#same", Static).update(
@@ -204,6 +200,11 @@ class Convert(Conversion):
                 form.page.show(self._page())
         for step in self.query(PlanStep):
             step.show(self.plan, self.prepared)
+
+    def _plane(self) -> Part:
+        if self.step is Step.ENDED:
+            return ("written and verified", Tone.OK) if self.outcome is not None else "nothing written"
+        return ("writing", Tone.CAUTION) if self.step is Step.RUNNING else NOT_YET
 
     def _page(self) -> "Telling":
         draft, comes = self.draft, self.comes
@@ -236,7 +237,7 @@ class Convert(Conversion):
         if self.step is Step.WHERE and not self.draft.out:
             return "name a folder first"
         if self.step is Step.WHERE and self.look is not None and self.look.refused is not None:
-            return "not there"
+            return "no output can appear there"
         if self.step is Step.PLAN:
             if not self.draft.out:
                 return "where to? (2)"
