@@ -30,6 +30,7 @@ HOME = ("README.md", "docs/README.md")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"(?m)^(```+)(\w+)[^\n`]*$")
 """Words behind the language of a block are for the tests."""
+FOR_TESTS = re.compile(r"<!-- not run: .*?-->\n", re.DOTALL)
 FETCHED = {"src", "srcset", "poster", "data", "action"}
 """Attributes by which a page loads something. `href` does so in `<link>` alone."""
 
@@ -87,7 +88,7 @@ class Layout:
 
         parts = re.split(r"(?ms)(^```.*?^```\s*?$)", text)
         linked = "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
-        return FENCE.sub(r"\1\2", linked)
+        return FENCE.sub(r"\1\2", FOR_TESTS.sub("", linked))
 
 
 def lay_out(folder: Path) -> None:

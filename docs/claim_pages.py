@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from shardscope.engine.capabilities import published
+from shardscope.engine.capabilities.claims import RULES
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.glossary import Reading
 from shardscope.engine.model.matrix import SupportMatrix
@@ -106,6 +107,18 @@ def sources() -> str:
         "## Rules",
         "",
         *(f"{rule.number}. {rule.rule}" for rule in data.rules),
+        "",
+        "## How pages are held to them",
+        "",
+        "A claim cites entries by their ids, `[R01]`, `[R01, R04]` or `[R27-R29]`; an id that is not here fails the check, and so does a",
+        "sentence that cites a vendor without one of the three words or *our reading*. Words that break a rule, unless the sentence denies",
+        "them, are found by a lint, which finds careless sentences and proves nothing about careful ones:",
+        "",
+        "| rule | what is looked for |",
+        "|---:|---|",
+        *(f"| {rule.number} | {rule.problem} |" for rule in sorted(RULES, key=lambda rule: rule.number)),
+        "",
+        "The tests hold every page, every code and the data to this; `shardscope validate FILE.md` does it for a page of yours, offline.",
         "",
     ]
     for group, title in GROUPS.items():

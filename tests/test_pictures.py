@@ -26,3 +26,13 @@ def test_every_picture_of_the_readme_is_a_screen_that_is_compared() -> None:
         assert len(says) > 20, "a picture is told to those who cannot see it"
         assert unquote(where) in DRAWN
         assert (ROOT / unquote(where)).is_file()
+
+
+def test_every_picture_of_the_documents_is_one_that_a_test_draws() -> None:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for says, where in PICTURE.findall(page.read_text(encoding="utf-8")):
+            picture = (page.parent / unquote(where)).resolve().relative_to(ROOT)
+            assert len(says) > 20, "a picture is told to those who cannot see it"
+            assert picture.parts[0] == "snapshots"
+            assert (ROOT / picture).is_file()
+            assert list((ROOT / "tests").rglob(f"{picture.parts[1]}.py")), f"nothing draws {picture}"

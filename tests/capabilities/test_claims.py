@@ -14,7 +14,7 @@ from shardscope.engine.model.evidence import Classification
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
-    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
 )
 REGISTER = by_id(sources())
 

@@ -82,7 +82,7 @@ class Maps(Helped, click.Group):
         ("shardscope map check map.json", "Whether it holds together."),
         ("shardscope map compose tp8.json tp4.json", "What moves where."),
         (
-            "shardscope map apply map.json rank0.npy rank1.npy --assemble -o full.npy",
+            "shardscope map apply tp2.json rank0.npy rank1.npy --assemble -o full.npy",
             "The full tensor.",
         ),
     ),

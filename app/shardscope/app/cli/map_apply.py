@@ -25,15 +25,15 @@ _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
     short_help="Assemble, slice or reshard a tensor in files.",
     examples=(
         (
-            "shardscope map apply map.json --tensor w rank0.npy rank1.npy --assemble -o full.npy",
+            "shardscope map apply tp2.json --tensor w rank0.npy rank1.npy --assemble -o full.npy",
             "Shards, in the order of their ranks, to the full tensor.",
         ),
         (
-            "shardscope map apply map.json --tensor w full.safetensors --slice -o shards",
+            "shardscope map apply tp2.json --tensor w full.safetensors --slice -o shards",
             "The full tensor to a new folder with a file for each rank.",
         ),
         (
-            "shardscope map apply tp8.json --to tp4.json --tensor w 0=a.npy 1=b.npy ... -o shards",
+            "shardscope map apply tp2.json --to tp4.json --tensor w 0=a.npy 1=b.npy -o shards",
             "Shards to the shards of another layout, without the full tensor.",
         ),
     ),

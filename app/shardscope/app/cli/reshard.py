@@ -37,7 +37,7 @@ _ZERO: "dict[str, Sharding]" = {"0": "none", "1": "zero1", "2": "zero2", "3": "z
             "Stages, and flattened stretches among data-parallel ranks.",
         ),
         (
-            "shardscope reshard ./ckpt ./out --target tp4.json",
+            "shardscope reshard ./ckpt ./out --target target.json",
             "A target as a shard map (docs/geometry.md), by the names of the tensors.",
         ),
         (
@@ -49,7 +49,7 @@ _ZERO: "dict[str, Sharding]" = {"0": "none", "1": "zero1", "2": "zero2", "3": "z
             "Files of vLLM's workers, with its fused projections.",
         ),
         (
-            "shardscope reshard ./ckpt --target tp4.json --plan-only --json > transfer.json",
+            "shardscope reshard ./ckpt --target target.json --plan-only --json > transfer.json",
             "Every copy, pair by pair of ranks, for a transport of your own.",
         ),
     ),

@@ -1,0 +1,1 @@
+"""The documents: their links, their command lines, and the site that is made of them."""
