@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 SHEETS: Final = tuple(
-    Path(__file__).parent / name for name in ("widgets.tcss", "app.tcss", "explore.tcss", "dialogs.tcss", "convert.tcss")
+    Path(__file__).parent / name
+    for name in ("widgets.tcss", "app.tcss", "explore.tcss", "dialogs.tcss", "convert.tcss", "report.tcss")
 )
 """The style sheets of the explorer, in the order in which they apply."""

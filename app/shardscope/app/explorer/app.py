@@ -329,8 +329,9 @@ class Explorer(App[ExitCode]):
     async def _worker_failed(self, event: Worker.StateChanged) -> None:
         if event.state is not WorkerState.ERROR:
             return
-        from shardscope.app.explorer.dialogs import OwnError
+        from shardscope.app.explorer.report.own_error import ReportedError
         from shardscope.engine.model.blocker import Finding, Param, blocker
+        from shardscope.engine.report.mishaps import kind
 
         self.broken = True
         screen, caught = self.screen, event.worker.error
@@ -348,4 +349,20 @@ class Explorer(App[ExitCode]):
                 await screen.broke(error)
             elif event.worker.group == "decode":
                 await screen.not_decoded(None)
-        self.push_screen(OwnError(error))
+        self.push_screen(ReportedError(error, caught, event.worker.description))
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End on an error of our own outside of any worker: whoever runs the explorer says it, without a traceback.
+
+        Textual would print one with the values of local variables, which can be anything of a checkpoint.
+        """
+        self._return_code = int(ExitCode.INTERNAL)
+        if self._exception is None:  # tests raise it again
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error of our own that ended it; None after a usual end."""
+        return self._exception

@@ -64,6 +64,13 @@ class Explore(Examination):
             tooltip="Read pickles as data in a contained worker; asks first, each time",
         ),
         Binding(
+            "r",
+            "report",
+            "Report",
+            id="explore.report",
+            tooltip="Make a report for a stranger; shows every line before anything is written",
+        ),
+        Binding(
             "number_sign",
             "digests",
             "Digest all",
@@ -201,7 +208,7 @@ class Explore(Examination):
             return (
                 self.state is not State.DECODING and self.found is not None and self.found.offer is not None
             )
-        return self.state is State.READY if action == "digests" else True
+        return self.state is State.READY if action in ("digests", "report") else True
 
     @on(FileChosen)
     def _file_chosen(self, event: FileChosen) -> None:
@@ -239,6 +246,21 @@ class Explore(Examination):
 
         if self.found is not None and self.state is State.READY:
             self.app.push_screen(Convert(self.target, self.found.offer, self.engine))
+
+    def action_report(self) -> None:
+        """Choose what goes into a report."""
+        from shardscope.app.explorer.report.screen import ReportScreen
+
+        if self.found is not None:
+            self.app.push_screen(
+                ReportScreen(
+                    self.target,
+                    self.found.descriptor,
+                    crumbs=crumbs(self.target.path),
+                    digest=self.digest_mode,
+                    asked=self.found.asked,
+                )
+            )
 
     def action_digests(self) -> None:
         """Hash every file whatever its size, or stop hashing."""

@@ -23,6 +23,11 @@ ORDER: Final = (
     "explore.part",
     "explore.decode",
     "explore.convert",
+    "report.preview",
+    "form.change",
+    "preview.write",
+    "lines.next",
+    "lines.changes",
     "explore.search",
     "ranks.next",
     "reference.search",
@@ -39,6 +44,7 @@ ORDER: Final = (
     "tensors.sort",
     "explore.next_panel",
     "explore.copy",
+    "explore.report",
     "explore.back",
 )
 """Which hints come first where there is no room for all, by the ids of bindings; the rest follow."""

@@ -70,6 +70,8 @@ class Side:
         """Two numbers of lines for each row: before and after."""
         self.changed = array("Q")
         """Rows that differ, ascending."""
+        self.doubled = array("Q")
+        """Those of them that have both sides."""
         if before == after or not name.endswith(".json"):
             self._paired()
         else:
@@ -85,6 +87,8 @@ class Side:
         """Add a row."""
         if changed:
             self.changed.append(self.count)
+            if ABSENT not in (before, after):
+                self.doubled.append(self.count)
         self.rows.extend((before, after))
 
     def _paired(self) -> None:
@@ -171,10 +175,13 @@ class ReportPreview:
         """The row of each file's title."""
         self.changed = array("Q")
         """Rows that are not repeated as they are, ascending."""
+        self.doubled = array("Q")
+        """Those of them that have both sides."""
         row = 0
         for side in self.sides:
             self.titles.append(row)
             self.changed.extend(row + 1 + line for line in side.changed)
+            self.doubled.extend(row + 1 + line for line in side.doubled)
             row += 1 + side.count
         self.row_count: Final = row
         """Titles included."""
