@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shardscope.engine.comparison import verify
     from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
     from shardscope.engine.decoding import Decoding
+    from shardscope.engine.differences import DiffOptions, diff
     from shardscope.engine.geometry.check import check
     from shardscope.engine.geometry.compare import first_difference
     from shardscope.engine.geometry.compose import compose, invert
@@ -42,6 +43,7 @@ __all__ = [
     "Applied",
     "Converted",
     "Decoding",
+    "DiffOptions",
     "Inspection",
     "Move",
     "Numbers",
@@ -53,6 +55,7 @@ __all__ = [
     "check",
     "compare_reports",
     "compose",
+    "diff",
     "explain",
     "first_difference",
     "gather",
@@ -125,6 +128,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import reporting
 
             return getattr(reporting, name)
+        case "DiffOptions" | "diff":
+            from shardscope.engine import differences
+
+            return getattr(differences, name)
         case "verify":
             from shardscope.engine.comparison import verify
 

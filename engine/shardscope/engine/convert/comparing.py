@@ -68,6 +68,11 @@ class SideBySide(NamedTuple):
     second: Bytes
 
 
+def differs(tile: SideBySide) -> bool:
+    """Tell whether a tile of two tensors of one type has a byte that is not the same."""
+    return first_difference(tile.first, tile.second) is not None
+
+
 def side_by_side(
     one: Written,
     other: Written,

@@ -48,7 +48,7 @@ def probes(
     if DTYPES[tensor.dtype].bits % 8 or DTYPES[dtype].bits % 8:
         return
     for element, at in _wanted(layout or lowered, count, own=layout is not None):
-        found = _place(lowered, element)
+        found = place_of(lowered, element)
         if found is None:
             continue
         shard, address, scale = found
@@ -61,7 +61,7 @@ def _wanted(lowered: Lowered, count: int, *, own: bool) -> Iterator[tuple[int, i
     for element in chosen(lowered, count):
         if not own:
             yield element, element
-        elif (found := _place(lowered, element)) is not None:
+        elif (found := place_of(lowered, element)) is not None:
             yield element, found[1]
 
 
@@ -83,7 +83,7 @@ def chosen(lowered: Lowered, count: int) -> list[int]:
     return sorted(found)[: 2 * count]
 
 
-def _place(lowered: Lowered, element: int) -> tuple[RankShard, int, tuple[int, int]] | None:
+def place_of(lowered: Lowered, element: int) -> tuple[RankShard, int, tuple[int, int]] | None:
     """Return the first shard that holds an element, its address there, and the factor of the piece."""
     for shard in lowered.ranks:
         for piece in shard.pieces:
@@ -132,11 +132,8 @@ def _indexed(piece: IndexedPiece, element: int) -> int | None:
     return next((dest for source, dest in pairs if source == element), None)
 
 
-def _element(
-    tensor: LogicalTensor, fragment: Fragment, shard: RankShard, address: int, contents: Contents
-) -> tuple[str, bytes]:
-    dtype = fragment.dtype or tensor.dtype
-    width = DTYPES[dtype].bits // 8
+def byte_of(fragment: Fragment, shard: RankShard, address: int, width: int) -> int:
+    """Return where an element of a shard begins in the decoded record of its fragment, `width` bytes of which it has."""
     if fragment.strides is not None:
         steps = row_major(shard.shape)
         rest, at = address, 0
@@ -145,8 +142,16 @@ def _element(
             rest -= digit * step
             at += digit * stride
         address = at
+    return fragment.offset + address * width
+
+
+def _element(
+    tensor: LogicalTensor, fragment: Fragment, shard: RankShard, address: int, contents: Contents
+) -> tuple[str, bytes]:
+    dtype = fragment.dtype or tensor.dtype
+    width = DTYPES[dtype].bits // 8
     data = bytearray(width)
-    contents.read_into(fragment.record, fragment.offset + address * width, memoryview(data))
+    contents.read_into(fragment.record, byte_of(fragment, shard, address, width), memoryview(data))
     if fragment.record.big_endian:
         parts = 2 if DTYPES[dtype].kind == "complex" else 1
         half = width // parts

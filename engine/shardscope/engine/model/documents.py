@@ -14,6 +14,7 @@ from shardscope.engine.model.bundle import BundleDocument
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.difference import DiffDocument
 from shardscope.engine.model.glossary import Glossary
 from shardscope.engine.model.leftovers import LeftoversDocument
 from shardscope.engine.model.lowered import IndexList, LoweredDocument, LoweredTensor, ShardGroup
@@ -203,6 +204,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.MANIFEST: Manifest,
     schemas.RUN: Run,
     schemas.VERIFICATION: VerificationDocument,
+    schemas.DIFF: DiffDocument,
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,
     schemas.STAGING: Marker,

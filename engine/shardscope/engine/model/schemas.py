@@ -28,6 +28,7 @@ RENAMES: Final = "shardscope.renames/1"
 MANIFEST: Final = "shardscope.manifest/1"
 RUN: Final = "shardscope.run/1"
 VERIFICATION: Final = "shardscope.verification/1"
+DIFF: Final = "shardscope.diff/1"
 MAPPING: Final = "shardscope.mapping/1"
 BUNDLE: Final = "shardscope.bundle/1"
 STAGING: Final = "shardscope.staging/1"
@@ -64,6 +65,7 @@ NAMES: Final = (
     MANIFEST,
     RUN,
     VERIFICATION,
+    DIFF,
     STAGING,
     LEFTOVERS,
     REPORT,

@@ -23,6 +23,7 @@ from shardscope.engine.model.codes import (
     dcp_decoded,
     deepspeed,
     deepspeed_decoded,
+    diffs,
     documents,
     files,
     fsdp,
@@ -99,6 +100,7 @@ CODES: Final[dict[str, Code]] = {
         clean.TABLE,
         report.TABLE,
         command.TABLE,
+        diffs.TABLE,
         internal.TABLE,
         settings.TABLE,
     )

@@ -1,0 +1,161 @@
+"""`shardscope diff`: two checkpoints held against each other."""
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from shardscope.app.cli.command import command
+from shardscope.app.cli.examine import bounds
+from shardscope.app.cli.planning import Size, bounds_of, decoding_of, rules_of
+from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
+from shardscope.engine.model.exits import ExitCode, most_specific
+
+if TYPE_CHECKING:
+    from shardscope.engine.differences import Compared
+    from shardscope.engine.model.decoded import Listed
+    from shardscope.engine.model.difference import State
+
+STATES = ("changed", "missing", "extra", "renamed", "same")
+
+
+@command(
+    "diff",
+    short_help="Hold two checkpoints against each other.",
+    examples=(
+        ("shardscope diff ./step-100 ./step-200", "Names, shapes and types of their tensors."),
+        ("shardscope diff ./ckpt ./export --decode --values", "Every number, whatever the layouts."),
+        ("shardscope diff ./zero-8 ./zero-16 --decode --component optimizer", "Optimizer states."),
+        ("shardscope diff ./adapter ./base", "Whether a LoRA adapter fits a model."),
+        ("shardscope diff ./a ./b --only missing --only extra --json", "For a program."),
+    ),
+    notes="""Tensors are matched by name, by --rename, by the manifest that a conversion left, and by the mapping table of a producer
+    where one fits. What is left over is put together by the ends of names, then by shape, type and position: such pairs are suggestions,
+    marked `>`, and count as different.
+
+    Values of one type are the same where every bit is. Of two types numbers are compared: NaN is NaN, 0.0 is -0.0. Relative
+    errors are |a - b| / max(|a|, |b|). Of tensors of different heights the rows that both have are compared.""",
+    exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT)],
+)
+@click.argument("first", metavar="A", type=click.Path())
+@click.argument("second", metavar="B", type=click.Path())
+@bounds
+@click.option("--values", is_flag=True, help="Compare every number, too, tile by tile.")
+@click.option(
+    "--decode", is_flag=True, help="Read pickles of both as data in a contained worker, for this run."
+)
+@click.option(
+    "--component",
+    type=click.Choice(["model", "optimizer", "other", "all"]),
+    default="model",
+    show_default=True,
+    help="Which tensors are compared.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(STATES),
+    multiple=True,
+    help="List tensors in this state alone; may be repeated. By default all but the same.",
+)
+@click.option("--rename", metavar="FILE", type=click.Path(), help="Rules that make names of B of those of A.")
+@click.option(
+    "--mapping",
+    metavar="NAME|FILE",
+    default="auto",
+    show_default=True,
+    help="A mapping table for the side whose producer it is for; `none` for none.",
+)
+@click.option(
+    "--memory", type=Size(), default="64MiB", show_default=True, help="Bytes of buffers for --values."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="What is printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Progress on standard error. By default on a terminal, but not with --json.",
+)
+@click.pass_obj
+def diff(
+    session: Session,
+    first: str,
+    second: str,
+    limits: tuple[tuple[str, int], ...],
+    hf_cache: bool,
+    values: bool,
+    decode: bool,
+    component: "Listed",
+    only: "tuple[State, ...]",
+    rename: str | None,
+    mapping: str,
+    memory: int,
+    form: Literal["text", "json", "markdown"],
+    as_json: bool,
+    progress: bool | None,
+) -> int:
+    """Say what is different between the checkpoints A and B: tensors, and with --values numbers. They may be of any two families.
+
+    Letters tell the state of a tensor: = the same, ~ changed, - missing in B, + extra in B, > renamed, as it seems. Exit 0 where A
+    and B are the same, 1 where they differ.
+    """
+    from shardscope.engine import differences
+
+    if as_json and form == "markdown":
+        raise click.UsageError("Choose one of --json and --format.", click.get_current_context())
+    form = "json" if as_json else form
+    options = differences.DiffOptions(
+        component=component,
+        renames=rules_of(rename),
+        mapping=None if mapping == "none" else mapping,
+        memory_bytes=memory,
+    )
+    with (
+        session.interrupt.cooperative() as cancel,
+        watching(session, progress, machine=form == "json") as report,
+    ):
+        found = differences.diff(
+            first,
+            second,
+            options,
+            decoding=lambda: decoding_of("verify", limits, decode=decode),
+            values=values,
+            limits=bounds_of(limits),
+            hf_cache=hf_cache,
+            cancel=cancel,
+            progress=report,
+        )
+    _write(session, found, only, form, (first, second))
+    sides = [side.found.exit_code(None) for side in (found.first, found.second)]
+    return most_specific([*sides, ExitCode.OK if found.document.same else ExitCode.BLOCKED])
+
+
+def _write(
+    session: Session, found: "Compared", only: "tuple[State, ...]", form: str, paths: tuple[str, str]
+) -> None:
+    from shardscope.engine.differences import filtered
+    from shardscope.engine.model.difference import DIFFERENT
+
+    states = only or DIFFERENT
+    if form == "json":
+        from shardscope.engine.model.descriptor import to_json
+
+        session.out.write(to_json(filtered(found.document, states)).encode())
+        return
+    from shardscope.app.cli.diff_text import markdown_lines, text_lines
+    from shardscope.engine.diffing.folding import folded
+
+    folds = folded(found.document.tensors, states)
+    everything = session.verbose > 0
+    lines = (
+        markdown_lines(found.document, folds, everything=everything)
+        if form == "markdown"
+        else text_lines(found.document, folds, paths, everything=everything)
+    )
+    session.out.write_text("".join(f"{line}\n" for line in lines))

@@ -1,0 +1,103 @@
+"""Two checkpoints held against each other, as text and as Markdown."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from shardscope.app.cli.markdown import escaped
+from shardscope.app.cli.paragraphs import wrapped
+from shardscope.engine.model.difference import LETTERS, DiffDocument, Fold, TensorDifference
+from shardscope.engine.model.secrets import shown
+from shardscope.widgets import compare_words as words
+from shardscope.widgets.figures import plural, size
+
+ROWS: Final = 40
+"""Rows that are shown before the rest is counted."""
+
+
+def text_lines(
+    document: DiffDocument, folds: Sequence[Fold], paths: tuple[str, str], *, everything: bool
+) -> Iterator[str]:
+    """Yield the lines of a text: both sides, the answer, and the differences in rows."""
+    for letter, path, side in zip("AB", paths, (document.a, document.b), strict=True):
+        yield f"{letter}  {shown(path, words.NAME)}"
+        yield f"   {words.side_words(side)}"
+    yield ""
+    yield from wrapped(f"{words.verdict(document)}: {_totals(document)}")
+    for said in document.decisions:
+        yield from wrapped(said, 2)
+    rows = folds if everything else folds[:ROWS]
+    if rows:
+        yield ""
+    for fold in rows:
+        yield from _row(fold, document.tensors)
+    if len(rows) < len(folds):
+        yield f"... and {plural(len(folds) - len(rows), 'more row')} (-v shows all, --json each tensor)"
+
+
+def _totals(document: DiffDocument) -> str:
+    said = words.totals(document.counts, adapter=document.kind == "adapter")
+    return f"{said}; {size(document.compared_bytes)} of values compared" if document.values else said
+
+
+def _row(fold: Fold, tensors: Sequence[TensorDifference]) -> Iterator[str]:
+    first = tensors[fold.members[0]]
+    name = f"{words.name(fold.name)}{'.*' if fold.module else ''}"
+    line = f"{LETTERS[fold.state]} {name}  {words.fold_words(fold, tensors)}"
+    if len(line) <= 80:
+        yield line
+    else:
+        yield f"{LETTERS[fold.state]} {name}"
+        yield f"    {words.fold_words(fold, tensors)}"
+    if fold.module:
+        return
+    items = [tensors[number] for number in fold.members]
+    if first.name_b is not None:
+        yield from wrapped(words.other_name(items), 6, first="    >")
+    if first.note is not None:
+        yield from wrapped(first.note, 4)
+    yield from _values(items)
+
+
+def _values(items: Sequence[TensorDifference]) -> Iterator[str]:
+    found = [item.values for item in items if item.values is not None]
+    if not found:
+        return
+    yield from wrapped(words.figures(found), 4)
+    first = next((item for item in items if item.values is not None and item.values.first is not None), None)
+    if first is None or first.values is None or first.values.first is None:
+        return
+    said = words.first_words(first.values.first)
+    yield from wrapped(said if len(items) == 1 else f"{words.name(first.name)}, {said}", 4)
+    places = (first.values.first.place_a, first.values.first.place_b)
+    for letter, place in zip("AB", places, strict=True):
+        yield from wrapped(words.place_words(place), 8, first=f"      {letter}")
+
+
+def markdown_lines(document: DiffDocument, folds: Sequence[Fold], *, everything: bool) -> Iterator[str]:
+    """Yield the lines of a Markdown text for an issue or a comment: no path of this machine is in it."""
+    yield f"## {words.verdict(document)}"
+    yield ""
+    for letter, side in zip("AB", (document.a, document.b), strict=True):
+        yield f"- **{letter}** {escaped(words.side_words(side))}"
+    yield f"- {_totals(document)}"
+    for said in document.decisions:
+        yield f"- {escaped(said)}"
+    rows = folds if everything else folds[:ROWS]
+    if not rows:
+        return
+    yield ""
+    yield "| | tensor | what | values |"
+    yield "|---|---|---|---|"
+    for fold in rows:
+        items = [document.tensors[number] for number in fold.members]
+        found = [item.values for item in items if item.values is not None]
+        cells = (
+            escaped(LETTERS[fold.state]),
+            escaped(words.name(fold.name)),
+            escaped(words.fold_words(fold, document.tensors)),
+            escaped(words.figures(found)) if found else "",
+        )
+        yield f"| {' | '.join(cells)} |"
+    if len(rows) < len(folds):
+        yield ""
+        yield f"... and {plural(len(folds) - len(rows), 'more row')}."

@@ -1,0 +1,174 @@
+"""Words for what is different between two checkpoints, the same ones in the explorer and on the command line.
+
+Names of a checkpoint are neutralised here, and secrets in them are not shown.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from shardscope.engine.model.difference import (
+    By,
+    DiffCounts,
+    DiffDocument,
+    DiffSide,
+    ElementPlace,
+    Figures,
+    FirstDifference,
+    Fold,
+    TensorDifference,
+    TensorFacts,
+)
+from shardscope.engine.model.modules import folded_name, pattern_of
+from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.text import display_name
+from shardscope.widgets.figures import plural, size
+
+NAME: Final = 300
+"""Characters of a name that are shown."""
+_BY: Final[dict[By, str]] = {
+    "name": "",
+    "rules": "by your rules",
+    "manifest": "by the manifest of the conversion",
+    "ending": "suggested: the same end of the name, the same shape",
+    "position": "suggested: the same shape, type and position",
+    "adapter": "the module that it changes",
+}
+
+
+def kind(facts: TensorFacts) -> str:
+    """Return type and shape: `BF16 [32, 64]`."""
+    return f"{display_name(facts.dtype, 24)} {extents(facts.shape)}"
+
+
+def extents(shape: Sequence[int]) -> str:
+    """Return a shape: `[4,096, 1,024]`."""
+    return f"[{', '.join(f'{extent:,}' for extent in shape)}]"
+
+
+def change(item: TensorDifference) -> str:
+    """Return type and shape, and what becomes of them where they change."""
+    if item.a is None or item.b is None:
+        alone = item.a or item.b
+        return "" if alone is None else kind(alone)
+    if item.by == "adapter":
+        return f"{kind(item.a)} for {kind(item.b)}"
+    parts = [
+        one if one == other else f"{one} → {other}"
+        for one, other in (
+            (display_name(item.a.dtype, 24), display_name(item.b.dtype, 24)),
+            (extents(item.a.shape), extents(item.b.shape)),
+        )
+    ]
+    return " ".join(parts)
+
+
+def other_name(items: Sequence[TensorDifference]) -> str:
+    """Return what tensors that differ alike are called in B, and how that is known; nothing where they have one name."""
+    names = [item.name_b for item in items if item.name_b is not None]
+    if not names:
+        return ""
+    patterns = [pattern_of(name) for name in names]
+    folded = folded_name(patterns[0].parts, [pattern.numbers for pattern in patterns])
+    return f"{shown(folded, NAME)} ({_BY[items[0].by]})"
+
+
+def name(text: str) -> str:
+    """Return a name as it may be shown."""
+    return shown(text, NAME)
+
+
+def figures(found: Iterable[Figures]) -> str:
+    """Return the values of one tensor, or of several that differ alike: sums and the worst of each."""
+    several = list(found)
+    differing = sum(each.differing for each in several)
+    elements = sum(each.elements for each in several)
+    if all(each.verdict == "bits" for each in several):
+        return "every bit the same"
+    if all(each.verdict != "differs" for each in several):
+        bits = sum(each.bits_only for each in several)
+        other = f", {plural(bits, 'element')} in other bits" if bits else ""
+        return f"every number the same{other}"
+    parts = [f"{differing:,} of {plural(elements, 'element')} {'differs' if differing == 1 else 'differ'}"]
+    not_finite = sum(each.not_finite for each in several)
+    if not_finite:
+        parts.append(f"{not_finite:,} NaN or infinite on one side")
+    worst = [
+        ("max abs", _most(each.max_abs for each in several)),
+        ("max rel", _most(each.max_rel for each in several)),
+        ("cosine", _least(each.cosine for each in several)),
+    ]
+    parts += [f"{label} {decimal(value)}" for label, value in worst if value is not None]
+    return ", ".join(parts)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _least(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def decimal(value: float) -> str:
+    """Return a figure with four digits, and more where it is almost 1."""
+    return f"{value:.4g}" if not 0.999 < abs(value) < 1 else f"{value:.7f}"
+
+
+def first_words(first: FirstDifference) -> str:
+    """Return the first element that is not the same: `first at [3, 17]: 0.5 in A, 0.75 in B`."""
+    return f"first at {extents(first.index)}: {first.a} in A, {first.b} in B"
+
+
+def place_words(place: ElementPlace | None) -> str:
+    """Return where an element is stored."""
+    if place is None:
+        return "no fragment holds it"
+    rank = "" if place.rank is None else f"{place.rank}, "
+    at = "" if place.offset is None else f", byte {place.offset:,}"
+    return f"{rank}{shown(place.file, NAME)}{at}"
+
+
+def side_words(side: DiffSide) -> str:
+    """Return one side: its family, its tensors, and what may be missing from them."""
+    parts = [side.title, plural(side.tensors, "tensor"), size(side.bytes)]
+    if side.opaque_files:
+        parts.append(f"{plural(side.opaque_files, 'opaque file')} not looked into")
+    if side.blockers:
+        parts.append(f"{plural(side.blockers, 'error')} found by inspection")
+    return ", ".join(parts)
+
+
+def totals(counts: DiffCounts, *, adapter: bool = False) -> str:
+    """Return how many tensors are in each state; states without one are left out."""
+    rows = (
+        (counts.changed, "do not fit" if adapter else "changed"),
+        (counts.missing, "missing"),
+        (counts.extra, "extra"),
+        (counts.renamed, "renamed, as it seems"),
+        (counts.same, "fit" if adapter else "the same"),
+        (counts.untouched, "left alone"),
+    )
+    return ", ".join(f"{count:,} {word}" for count, word in rows if count) or "nothing to compare"
+
+
+def verdict(document: DiffDocument) -> str:
+    """Return the answer in one clause."""
+    if document.kind == "adapter":
+        return "The adapter fits its base" if document.same else "The adapter does not fit its base"
+    if not document.same:
+        return "Different"
+    return "The same, every bit" if document.values else "The same in structure; values were not compared"
+
+
+def fold_words(fold: Fold, tensors: Sequence[TensorDifference]) -> str:
+    """Return what a row of differences says beside its name."""
+    first = tensors[fold.members[0]]
+    count = "" if len(fold.members) == 1 else f"{len(fold.members):,} tensors"
+    if fold.module:
+        total = sum((facts.bytes or 0) for number in fold.members if (facts := _alone(tensors[number])))
+        return f"{count or '1 tensor'}, {size(total)}"
+    return "  ".join(part for part in (count and f"x{len(fold.members):,}", change(first)) if part)
+
+
+def _alone(item: TensorDifference) -> TensorFacts | None:
+    return item.a or item.b
