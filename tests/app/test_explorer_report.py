@@ -28,7 +28,6 @@ from shardscope.engine.model.limits import Limits
 from shardscope.widgets.report_rows import ReportRows
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.terminal import Command
-from tests.app.test_explorer_flow import text
 from tests.checkpoints import tree, write_sharded
 from tests.conftest import settle
 
@@ -46,6 +45,11 @@ def checkpoint(tmp_path: Path) -> Path:
 @pytest.fixture
 def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
     return Command(capsysbinary)
+
+
+def text(app: Explorer) -> str:
+    """Return what is drawn, line by line."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:

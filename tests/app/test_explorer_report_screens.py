@@ -27,8 +27,7 @@ from shardscope.widgets.report_rows import Laid, ReportRows, clipped, laid
 from tests.app.decodings import a_plane
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.fakes import GIB, a_blocker, entry, inspection
-from tests.app.test_explorer_flow import text
-from tests.app.test_explorer_report import press
+from tests.app.test_explorer_report import press, text
 from tests.capture import captured
 from tests.conftest import SIZES, Snap, settle
 from tests.hostile import HOSTILE
@@ -74,7 +73,7 @@ def calls(*, fails: Fault | None = None) -> Calls:
         return Made(Prepared(built, key, known, None), preview(built, known, None, key))
 
     def write(path: str, target: Target, prepared: Prepared) -> None:
-        if path == "there.zip":
+        if path == "/srv/there.zip":
             raise Fault("output.exists", file=path)
 
     return Calls(make, write, lambda error, doing: PAGE, lambda path, page: None)
@@ -128,10 +127,10 @@ async def test_screens(size: tuple[int, int], snap: Snap) -> None:
             await press(pilot, "enter")
             snap(app, "line")
             await press(pilot, "escape", "w")
-            app.screen.query_one("#path").value = "there.zip"  # type: ignore[attr-defined]
+            app.screen.query_one("#path").value = "/srv/there.zip"  # type: ignore[attr-defined]
             await press(pilot, "enter")
             snap(app, "refused")
-            app.screen.query_one("#path").value = "report.zip"  # type: ignore[attr-defined]
+            app.screen.query_one("#path").value = "/srv/report.zip"  # type: ignore[attr-defined]
             await press(pilot, "enter")
             snap(app, "written")
 

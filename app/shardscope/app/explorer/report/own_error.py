@@ -39,15 +39,11 @@ class ReportedError(OwnError):
         self._doing = doing
         self._calls = calls
 
-    def compose(self) -> ComposeResult:
-        """Draw the sentences and the offer."""
-        yield from super().compose()
-        yield Static(
-            content(
-                ("r", Tone.HERE),
-                ("  see the page that can be sent about it; nothing leaves this machine", Tone.MUTED),
-            ),
-            id="offer",
+    async def on_mount(self) -> None:
+        """Add the offer to the sentences."""
+        said = "  see the page that can be sent about it; nothing leaves this machine"
+        await self.query_one(".dialog").mount(
+            Static(content(("r", Tone.HERE), (said, Tone.MUTED)), classes="note")
         )
 
     def action_report(self) -> None:

@@ -46,7 +46,9 @@ class WriteTo(ModalScreen[str | None]):
 
     @staticmethod
     def _where(path: str) -> str:
-        return f"that is {os.path.abspath(os.path.expanduser(path))}" if path.strip() else ""
+        """Say where a path that does not begin at the root leads."""
+        whole = os.path.abspath(os.path.expanduser(path.strip()))
+        return f"that is {whole}" if path.strip() and whole != path.strip() else ""
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
