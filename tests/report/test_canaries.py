@@ -8,13 +8,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from textual.widgets import Input
 
+from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.engine import ENGINE
+from shardscope.app.explorer.report.preview import Preview
 from shardscope.engine import inspection
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.report.names import Names
 from shardscope.engine.report.sanitising import sanitised
 from tests.app.terminal import Command
+from tests.conftest import settle
 from tests.report.canaries import CANARIES, EVERYTHING, PLACES, found, write
 
 
@@ -140,6 +145,74 @@ def test_none_survives_in_an_error_of_ours(
     assert said.code == ExitCode.INTERNAL
     assert found(said.out + said.err) == []
     assert not (tmp_path / "out.zip").exists()
+
+
+# R093 R098
+@pytest.mark.usefixtures("session")
+async def test_none_survives_on_the_report_screen_nor_in_what_it_copies(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    """Screens name the checkpoint where it lies: what promises to be harmless is what would be written, and the summary."""
+    app = Explorer(checkpoint.name, ENGINE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("r", "p")
+        await settle(pilot)
+        assert isinstance(app.screen, Preview)
+        made = app.screen.made
+        assert made is not None
+        lines = [made.preview.line(row) for row in range(made.preview.row_count)]
+        await pilot.press("s")
+        await settle(pilot)
+        copied, drawn = app.clipboard, _drawn(app)
+        await pilot.press("escape", "w")
+        await settle(pilot)
+        app.screen.query_one(Input).value = str(tmp_path / "out.zip")
+        await pilot.press("enter")
+        await settle(pilot)
+
+    assert found("\n".join(line.before or "" for line in lines)) != []
+    assert found("\n".join(line.after or "" for line in lines)) == []
+    assert found("\n".join(word for line in lines for word in line.why)) == []
+    assert len(copied) > 1_000
+    assert found(copied) == []
+    assert "Report about a model checkpoint" in drawn
+    assert found(everything(tmp_path / "out.zip")) == []
+
+
+@pytest.mark.usefixtures("session")
+async def test_none_survives_in_what_is_sent_about_an_error_of_ours(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        secret = EVERYTHING
+        try:
+            raise KeyError(secret)
+        except KeyError as error:
+            raise RuntimeError(secret) from error
+
+    monkeypatch.setattr("shardscope.engine.inspection.inspect", fail)
+    app = Explorer(checkpoint.name, ENGINE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert found(_drawn(app).replace(checkpoint.name, "")) == []
+        await pilot.press("r")
+        await settle(pilot)
+        await pilot.press("y", "w")
+        await settle(pilot)
+        app.screen.query_one(Input).value = str(tmp_path / "error.txt")
+        await pilot.press("enter")
+        await settle(pilot)
+
+    page = (tmp_path / "error.txt").read_text()
+    assert app.clipboard == page
+    assert "RuntimeError" in page
+    assert "after    KeyError" in page
+    assert found(page) == []
+
+
+def _drawn(app: Explorer) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 def _forged(value: Any, text: str, path: str = "") -> Any:
