@@ -11,13 +11,14 @@ from shardscope.app.explorer.choose import Choose
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.detail import Detail
 from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, NotDone, OwnError
-from shardscope.app.explorer.helping import Help
 from shardscope.app.explorer.explore import Explore
+from shardscope.app.explorer.helping import Help
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.keys import key_rows
 from shardscope.app.explorer.open.screen import Open
 from shardscope.app.explorer.panels import PANELS
 from shardscope.app.explorer.reference import Reference
+from shardscope.app.explorer.report import bound as report
 from shardscope.app.explorer.workspace import Workspace
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.pickle_panel import PicklePanel
@@ -31,6 +32,7 @@ from tests.conftest import settle
 OWNERS = (
     *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, NotDone, OwnError, Choose, Reference),
     *(VirtualRows, VirtualTable, RankMap, BlockersPanel, TensorPanel, PicklePanel, Decode, Detail),
+    *report.OWNERS,
 )
 
 

@@ -37,6 +37,7 @@ def owners() -> tuple[type[DOMNode], ...]:
         workspace,
     )
     from shardscope.app.explorer.open import cache, screen
+    from shardscope.app.explorer.report import bound as report
     from shardscope.widgets import blockers_panel, pickle_panel, rank_map, rows, tensor_table, virtual_table
 
     return (
@@ -61,6 +62,7 @@ def owners() -> tuple[type[DOMNode], ...]:
         blockers_panel.BlockersPanel,
         rank_map.RankMap,
         pickle_panel.PicklePanel,
+        *report.OWNERS,
     )
 
 
