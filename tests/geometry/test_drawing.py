@@ -8,6 +8,7 @@ from shardscope.engine.geometry.drawing.atlas import Atlas
 from shardscope.engine.geometry.drawing.axis import cut
 from shardscope.engine.geometry.drawing.guide import Guide
 from shardscope.engine.geometry.drawing.lines import matrix
+from shardscope.engine.geometry.drawing.window import closer, following, moved
 from shardscope.engine.geometry.lower import lower
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.picture import OUTSIDE
@@ -214,3 +215,51 @@ def test_a_window_costs_what_is_in_it() -> None:
         return min(times)
 
     assert cost(1_000_000_000) < 5 * cost(1_000)
+
+
+# Moving about
+
+
+def places(name: str, window: Window | None = None, size: tuple[int, int] = (9, 5)) -> tuple[Guide, Drawing]:
+    found = guide(name)
+    return found, found.atlas.logical(window or found.atlas.full.window, *size)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_steps_lead_through_every_cell_and_back(name: str) -> None:
+    _, drawing = places(name)
+    seen = [(0, 0)]
+    while (there := moved(drawing, seen[-1], 0, 1)) != seen[-1]:
+        seen.append(there)
+    while (there := moved(drawing, seen[-1], 1, 0)) != seen[-1]:
+        seen.append(there)
+    assert len(set(seen)) == len(seen)
+    end = seen[-1]
+    assert moved(drawing, end, 40, 0) == end
+    assert moved(drawing, moved(drawing, end, -200, 0), 0, -200) == (0, 0)
+    assert drawing.cell(*end)[0] == len(drawing.cells) - 1
+
+
+def test_the_window_follows_the_cursor_and_stays_within_the_whole() -> None:
+    window = Window(4, 4, 2, 2)
+    assert following(window, (16, 8), (5, 3)) == window
+    assert following(window, (16, 8), (8, 1)) == Window(5, 4, 1, 2)
+    assert following(window, (16, 8), (15, 7)) == Window(12, 4, 6, 2)
+    assert following(window, (16, 8), (0, 0)) == Window(0, 4, 0, 2)
+
+
+def test_from_a_thousand_million_rows_down_to_one() -> None:
+    node = Interleave("tp", 0, 1, 128, 1)
+    atlas = Atlas(lower(TensorMap((1_000_000_000 // 512 * 512, 4096), node), TP))
+    window, at = atlas.full.window, (123_456_789, 17)
+    sizes = []
+    while (nearer := closer(window, (atlas.full.rows, 4096), atlas.borders, at, (16, 60))) != window:
+        window = nearer
+        assert window.holds(*at)
+        drawing = atlas.logical(window, 60, 16)
+        assert len(drawing.cells) <= 16
+        sizes.append((window.rows, window.columns))
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) < 16
+    assert sizes[0][0] < 1_000_000_000 // 3
+    assert (window.rows, window.columns) == (16, 60)

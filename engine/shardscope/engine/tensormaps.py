@@ -20,14 +20,14 @@ from shardscope.engine.model.explanation import Explanation
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.mapcheck import Checked
 from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.shardmap import DeviceMesh, Replicate, TensorMap
+from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, Replicate, TensorMap
 from shardscope.engine.model.tensors import TensorSpec
 from shardscope.engine.model.transfer import TransferPlan
 from shardscope.engine.resharding import Aim, target_of
 from shardscope.engine.shardmaps import about
 
-ALONE = DeviceMesh(())
-"""One file, rank 0."""
+ALONE = DeviceMesh((MeshAxis("file", 1),))
+"""One file has all of it."""
 
 
 class Chart(Struct, frozen=True):

@@ -42,6 +42,10 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
             "shardscope tensors ./ckpt --decode --component all",
             "Those behind pickles too, optimizer state included.",
         ),
+        (
+            "shardscope tensors ./ckpt --decode --map layers.0.attn.qkv.weight",
+            "Which rank holds which part of one, with a picture.",
+        ),
     ),
     notes="""--json gives exact names and half-open byte ranges in the file. The text and CSV outputs are made to be looked at:
     characters that could act on a terminal are shown as visible escapes, and a CSV cell that a spreadsheet would take for
@@ -62,6 +66,13 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
     multiple=True,
     help="Only names that match; may be repeated, then any of them may match. *, ? and [abc] as in a shell.",
 )
+@click.option(
+    "--map",
+    "mapped",
+    metavar="NAME",
+    help="In place of the list: say in words which rank holds what of this tensor, with a picture.",
+)
+@click.option("--rank", type=int, help="With --map: draw the shard of this rank, too.")
 @click.option("--sort", type=click.Choice(["name", "bytes"]), help="Order: by name, or largest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV with a header line.")
@@ -78,16 +89,23 @@ def tensors(
     decode: bool,
     component: "Listed | None",
     fragments: bool,
+    mapped: str | None,
+    rank: int | None,
     progress: bool | None,
 ) -> int:
     """List the tensors of a checkpoint: name, dtype, shape, bytes and file.
 
     Only headers are read, and with --decode pickles, as data. PATH is a file or folder.
     """
-    if as_json and as_csv:
-        raise click.UsageError("Choose one of --json and --csv.", click.get_current_context())
     if fragments and not (decode and as_json):
         raise click.UsageError("--fragments needs --decode and --json.", click.get_current_context())
+    _check(
+        as_json=as_json,
+        as_csv=as_csv,
+        listing=bool(patterns or sort or as_csv or fragments),
+        mapped=mapped is not None,
+        rank=rank is not None,
+    )
     found = examine(
         session,
         path,
@@ -106,6 +124,10 @@ def tensors(
         from shardscope.engine.model.blocker import Fault
 
         raise Fault("tensors.opaque", files=opaque, command=inspect_command(Target(path)))
+    if mapped is not None:
+        from shardscope.app.cli.tensor_map import show_map
+
+        return show_map(session, found, mapped, rank, as_json=as_json)
     rows = chosen(table, patterns, sort)
     if as_json and found.catalogue is not None:
         from shardscope.app.cli.catalogue import json_parts as catalogue_parts
@@ -136,6 +158,17 @@ def tensors(
             f"The list may be incomplete: run `shardscope inspect` for what stands in the way (exit {int(code)})."
         )
     return code
+
+
+def _check(*, as_json: bool, as_csv: bool, listing: bool, mapped: bool, rank: bool) -> None:
+    """Raise `click.UsageError` where options contradict each other; `listing` are those that shape a list."""
+    ctx = click.get_current_context()
+    if as_json and as_csv:
+        raise click.UsageError("Choose one of --json and --csv.", ctx)
+    if rank and not mapped:
+        raise click.UsageError("--rank needs --map.", ctx)
+    if mapped and listing:
+        raise click.UsageError("--map stands alone, or with --rank and --json.", ctx)
 
 
 def chosen(table: "TensorTable", patterns: Sequence[str], sort: str | None) -> Sequence[int]:

@@ -1,5 +1,6 @@
 """The dialog about one decoded tensor: what it is as a whole, and every stretch of a file that holds a part of it."""
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from textual import on
@@ -31,10 +32,15 @@ class Detail(ModalScreen[str | None]):
         Binding(
             "escape", "close", "Back", id="detail.close", tooltip="Close this dialog; nothing else happens"
         ),
+        Binding(
+            "m", "shard_map", "Shard map", id="detail.shard_map", tooltip="Draw which rank holds what of it"
+        ),
     ]
 
-    def __init__(self, tensor: LogicalTensor) -> None:
+    def __init__(self, tensor: LogicalTensor, show_map: Callable[[], object] | None = None) -> None:
+        """`show_map` draws which rank holds what of it."""
         super().__init__()
+        self._show_map = show_map
         self.tensor = tensor
         self._fragments = FragmentRows(tensor)
         self.rows = VirtualTable(
@@ -45,7 +51,7 @@ class Detail(ModalScreen[str | None]):
         """Draw the tensor over its fragments."""
         with Vertical(classes="dialog -wide") as box:
             box.border_title = "Tensor"
-            box.border_subtitle = "enter goes to the file, esc comes back"
+            box.border_subtitle = "enter: the file   m: shard map   esc: back"
             yield Static(Content.assemble(tensor_words(self.tensor, self.rows.glyphs)), classes="whole")
             yield self.rows
 
@@ -61,6 +67,11 @@ class Detail(ModalScreen[str | None]):
     def action_close(self) -> None:
         """Close the dialog."""
         self.dismiss(None)
+
+    def action_shard_map(self) -> None:
+        """Draw which rank holds what, in front of this dialog."""
+        if self._show_map is not None:
+            self._show_map()
 
     @on(VirtualTable.SortRequested)
     def _sort(self, event: VirtualTable.SortRequested) -> None:

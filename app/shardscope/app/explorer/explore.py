@@ -21,6 +21,7 @@ from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.panels import Found
+    from shardscope.app.explorer.shardmap.messages import MapWanted
     from shardscope.app.explorer.workspace import Workspace
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.blocker import Blocker
@@ -217,6 +218,14 @@ class Explore(Examination):
     @on(PartChosen)
     def _part_chosen(self, event: PartChosen) -> None:
         self.post_message(Chosen(os.path.join(self.target.path, os.fsdecode(event.path))))
+
+    def on_map_wanted(self, event: "MapWanted") -> None:
+        """Draw which rank holds what of a tensor."""
+        from shardscope.app.explorer.shardmap.opening import open_map
+
+        event.stop()
+        if self.found is not None:
+            open_map(self.app, self.target, self.found, event, self.action_decode)
 
     def action_copy(self) -> None:
         """Copy the command that says what the panel in front says, and show it."""

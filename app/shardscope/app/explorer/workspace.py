@@ -18,6 +18,7 @@ from shardscope.app.explorer.messages import FileChosen, PartChosen
 from shardscope.app.explorer.panels import PANELS, PICKLES, Found
 from shardscope.app.explorer.search import SearchBar, places
 from shardscope.app.explorer.tabs import Panels
+from shardscope.app.explorer.shardmap.messages import MapWanted
 from shardscope.app.explorer.target import Target, tensors_command
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
@@ -43,6 +44,14 @@ class Workspace(Vertical):
             "Open one",
             id="explore.part",
             tooltip="Choose one of several saves, or a part of a composite, and look at it alone",
+        ),
+        Binding(
+            "m",
+            "shard_map",
+            "Shard map",
+            show=False,
+            id="explore.shard_map",
+            tooltip="Draw which rank holds what of the tensor under the cursor",
         ),
         Binding("tab", "step(1)", "Panel", id="explore.next_panel", tooltip="Go to the next panel"),
         Binding(
@@ -188,7 +197,8 @@ class Workspace(Vertical):
             if file is not None and self.file_tree.reveal_subject(file):
                 self._go_to_files()
 
-        self.app.push_screen(Detail(event.whole), chosen)
+        tensor, whole = event.tensor, event.whole
+        self.app.push_screen(Detail(whole, lambda: self.post_message(MapWanted(tensor, whole))), chosen)
 
     def on_tensor_views_names_wanted(self, event: "TensorViews.NamesWanted") -> None:
         """Copy names of tensors, and show them."""
@@ -198,6 +208,14 @@ class Workspace(Vertical):
         text, count = names_text(event.names)
         self.app.copy_to_clipboard(text)
         self.app.push_screen(CopiedNames(text, count, len(event.names)))
+
+    def action_shard_map(self) -> None:
+        """Draw the map of the tensor under the cursor."""
+        from shardscope.widgets.tensor_table import TensorPanel
+
+        panel = self.panels.front
+        if isinstance(panel, TensorPanel) and panel.tensor is not None and panel.row is not None:
+            self.post_message(MapWanted(panel.tensor, panel.whole(panel.row)))
 
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
@@ -228,6 +246,8 @@ class Workspace(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which keys work now: matches are gone through while there is a search."""
+        if action == "shard_map":
+            return self.panels.active == "tensors"
         if action == "open_part":
             return bool(self._found.parts)
         if action == "panel":

@@ -15,6 +15,7 @@ from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.drawing.borders import Borders, borders
 from shardscope.engine.geometry.drawing.index import Index
 from shardscope.engine.geometry.drawing.lines import Cells, matrix
+from shardscope.engine.geometry.drawing.rectangles import rectangles
 from shardscope.engine.geometry.explicit import runs_of
 from shardscope.engine.geometry.picture import HOLDERS
 from shardscope.engine.geometry.wellformed import named
@@ -24,6 +25,8 @@ from shardscope.engine.model.shardview import Drawing, Window
 
 PIECES = digits[1:] + ascii_lowercase
 """Letters of the pieces of a shard, by their number."""
+MOST_PIECES = 8_192
+"""Rectangles of all shards; with more, pieces that jump stay whole."""
 _NOWHERE = Side(0, ())
 
 
@@ -42,6 +45,8 @@ class Group(Struct, frozen=True):
 
     shard: RankShard
     ranks: tuple[int, ...]
+    pieces: tuple[Piece | IndexedPiece, ...]
+    """Of the shard, as a person sees them."""
 
 
 class Atlas:
@@ -53,10 +58,16 @@ class Atlas:
         alike: dict[object, list[RankShard]] = {}
         for shard in lowered.ranks:
             alike.setdefault((shard.shape, shard.padding, shard.pieces, shard.indexed), []).append(shard)
-        self.groups = tuple(Group(some[0], tuple(shard.rank for shard in some)) for some in alike.values())
+        cut = [rectangles(some[0], self.full.columns) for some in alike.values()]
+        if sum(map(len, cut)) > MOST_PIECES:
+            cut = [some[0].pieces for some in alike.values()]
+        self.groups = tuple(
+            Group(some[0], tuple(shard.rank for shard in some), (*pieces, *some[0].indexed))
+            for some, pieces in zip(alike.values(), cut, strict=True)
+        )
         self._every = tuple(sorted(shard.rank for shard in lowered.ranks))
         self._letters: dict[tuple[int, ...], str] = {}
-        for holders in sorted({one.holders for group in self.groups for one in group.shard.held}):
+        for holders in sorted({one.holders for group in self.groups for one in group.pieces}):
             self.letter(holders)
         self._tags: list[tuple[int, int]] = []
         self._shards: dict[int, tuple[Index, Borders]] = {}
@@ -88,7 +99,7 @@ class Atlas:
     def _index(self) -> Index:
         blocks = []
         for number, group in enumerate(self.groups):
-            for at, piece in enumerate(group.shard.held):
+            for at, piece in enumerate(group.pieces):
                 blocks += _blocks(piece, len(self._tags))
                 self._tags.append((number, at))
         total = self.lowered.elements
@@ -119,7 +130,9 @@ class Atlas:
         found = self._shards.get(group)
         if found is None:
             shard = self.groups[group].shard
-            blocks = [block for n, piece in enumerate(shard.held) for block in _blocks(piece, n)]
+            blocks = [
+                block for n, piece in enumerate(self.groups[group].pieces) for block in _blocks(piece, n)
+            ]
             index = Index(blocks, shard.elements, Budget(), side="b", walk=self.lowered.explicit)
             plane = matrix(shard.shape)
             edges = borders(
@@ -134,11 +147,15 @@ class Atlas:
                             else (piece.dest, piece.source)
                         ),
                     )
-                    for piece in shard.held
+                    for piece in self.groups[group].pieces
                 ],
             )
             found = self._shards[group] = (index, edges)
         return found
+
+    def shard_borders(self, group: int) -> Borders:
+        """Return where pieces begin and end in a shard."""
+        return self._shard(group)[1]
 
     # Pictures.
 
@@ -158,7 +175,7 @@ class Atlas:
                     ),
                 )
                 for group in self.groups
-                for piece in group.shard.held
+                for piece in group.pieces
             ],
         )
 
@@ -192,7 +209,9 @@ class Atlas:
         marks = [
             Mark(letter, said.get(letter, f"piece {letter}")) for letter in sorted(set(letters), key=_order)
         ]
-        return cells.drawn("shard", letters, marks, len(PIECES) if len(shard.held) > len(PIECES) else 0)
+        return cells.drawn(
+            "shard", letters, marks, len(PIECES) if len(self.groups[group].pieces) > len(PIECES) else 0
+        )
 
     def who(self, holders: tuple[int, ...]) -> str:
         """Return ranks in words: `rank 3`, `all 8 ranks`, `no rank`."""

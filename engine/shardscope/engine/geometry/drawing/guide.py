@@ -73,7 +73,7 @@ class Guide:
         drawing = self.atlas.logical(window, width, height, [part.row for part in self.parts])
         if not drawing.cells:
             return drawing
-        seen = {}
+        seen: dict[int, str] = {}
         for part in self.parts:
             if part.row < window.row + window.rows and part.row + part.rows > window.row:
                 seen.setdefault(drawing.rows.cell(max(part.row, window.row)), part.name)
@@ -132,7 +132,7 @@ class Guide:
 
     def _holding(self, held: Held) -> Holding:
         group = self.atlas.groups[held.group]
-        piece = group.shard.held[held.piece]
+        piece = group.pieces[held.piece]
         fragment = self._fragment(group.ranks, group.shard.elements)
         full, shard, strides = self._words(held.group, piece)
         element = whole = None
@@ -144,7 +144,7 @@ class Guide:
             ranks=group.ranks,
             place=self.place(group.ranks),
             piece=held.piece,
-            pieces=len(group.shard.held),
+            pieces=len(group.pieces),
             index=indexed(held.address, group.shard.shape),
             shape=group.shard.shape,
             full=full,
@@ -155,6 +155,17 @@ class Guide:
             element=element,
             stored=whole,
         )
+
+    def fragment(self, group: int) -> Fragment | None:
+        """Return what the first ranks of a group have in a file, where that is known."""
+        found = self.atlas.groups[group]
+        return self._fragment(found.ranks, found.shard.elements)
+
+    def letter_of(self, rank: int) -> str:
+        """Return the letter of a rank's first piece."""
+        group = self.atlas.groups[self.atlas.group_of(rank)]
+        held = group.pieces
+        return self.atlas.letter(held[0].holders if held else group.ranks)
 
     def _fragment(self, ranks: Sequence[int], elements: int) -> Fragment | None:
         """Return what the first of some ranks has in a file, as far as the file has what the map says."""
@@ -176,7 +187,7 @@ class Guide:
     def pieces(self, group: int, first: int, count: int) -> tuple[PieceRow, ...]:
         """Return some of the pieces of a shard, in its order."""
         known = DTYPES.get(self.dtype or "")
-        held = self.atlas.groups[group].shard.held[first : first + count]
+        held = self.atlas.groups[group].pieces[first : first + count]
         rows = []
         for number, piece in enumerate(held, first):
             full, shard, _ = self._words(group, piece)
@@ -195,7 +206,7 @@ class Guide:
 
     def first(self, group: int, piece: int) -> tuple[int, int]:
         """Return where a piece begins: its lowest address in the full tensor, and in the shard."""
-        found = self.atlas.groups[group].shard.held[piece]
+        found = self.atlas.groups[group].pieces[piece]
         if isinstance(found, IndexedPiece):
             return _first(found), int.from_bytes(found.dest[:8], "little")
         return found.source.offset, found.dest.offset

@@ -11,8 +11,10 @@ from math import prod
 from msgspec import Struct
 
 from shardscope.engine.geometry.drawing.axis import cut
+from shardscope.engine.geometry.drawing.lines import TALLEST
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.picture import CLASH, OUTSIDE, PADDING, Mark
+from shardscope.engine.model.shardmap import FlatRange, TensorMap
 from shardscope.engine.model.shardview import Drawing, Label, Spot, Window
 from shardscope.engine.model.tensors import DTYPES
 
@@ -43,6 +45,18 @@ class Lane(Struct, frozen=True):
         """Return what a byte belongs to; null for nothing that is known."""
         number = bisect_right(self.stretches, byte, key=lambda one: one.begin) - 1
         return self.stretches[number] if number >= 0 and byte < self.stretches[number].end else None
+
+    @property
+    def neighbours(self) -> tuple[str | None, str | None]:
+        """The raw names of what lies directly before the tensor and behind it."""
+        own = [number for number, one in enumerate(self.stretches) if one.own]
+        if not own:
+            return None, None
+        before, behind = own[0] - 1, own[-1] + 1
+        return (
+            self.stretches[before].tensor if before >= 0 else None,
+            self.stretches[behind].tensor if behind < len(self.stretches) else None,
+        )
 
 
 def lanes(tensor: LogicalTensor, tensors: Sequence[LogicalTensor]) -> tuple[Lane, ...]:
@@ -84,9 +98,16 @@ def around(found: Sequence[Lane]) -> Window:
     return Window(0, len(found), low, max(0, high - low))
 
 
-def ribbon(found: Sequence[Lane], letters: Sequence[str], window: Window, width: int, height: int) -> Drawing:
-    """Return a window of lanes; `letters` are those of their shards. `|` is no cell: ticks are where cells begin to differ."""
-    rows = cut(window.row, window.rows, height, ())
+def ribbon(
+    found: Sequence[Lane],
+    letters: Sequence[str],
+    names: Sequence[str],
+    window: Window,
+    width: int,
+    height: int,
+) -> Drawing:
+    """Return a window of lanes; `letters` and `names` are those of their shards."""
+    rows = cut(window.row, window.rows, height, (), repeat=TALLEST)
     shown = [found[row] for row in rows.starts]
     edges = sorted({edge for lane in shown for one in lane.stretches for edge in (one.begin, one.end)})
     columns = cut(window.column, window.columns, width, edges)
@@ -95,8 +116,8 @@ def ribbon(found: Sequence[Lane], letters: Sequence[str], window: Window, width:
         cells.append("".join(_letter(lane, start, letters[row]) for start in columns.starts))
     seen = set("".join(cells))
     means = {
-        BEFORE: "another tensor before it",
-        AFTER: "another tensor behind it",
+        BEFORE: "before it",
+        AFTER: "behind it",
         PADDING: "padding, or not listed",
     }
     means[CLASH] = "shared bytes"
@@ -109,7 +130,11 @@ def ribbon(found: Sequence[Lane], letters: Sequence[str], window: Window, width:
         folds=(None,) * len(cells),
         cells=tuple(cells),
         marks=tuple(Mark(letter, words) for letter, words in means.items() if letter in seen),
-        labels=tuple(Label(line, f"rank {lane.label}") for line, lane in enumerate(shown)),
+        labels=tuple(
+            Label(line, names[row])
+            for line, row in enumerate(rows.starts)
+            if not line or rows.starts[line - 1] != row
+        ),
         note="" if rows.exact and columns.exact else "a cell shows its first byte",
     )
 
@@ -135,3 +160,10 @@ def lane_spot(lane: Lane, byte: int, own: str) -> Spot:
     if stretch is None:
         return Spot(letter, None, says="padding, or bytes of what is not listed")
     return Spot(letter, None, says="" if stretch.own else stretch.tensor)
+
+
+def is_partition(tensor: LogicalTensor) -> bool:
+    """Tell whether shards of a tensor are stretches of flattened buffers, as ZeRO's are: best seen in their files."""
+    flat = isinstance(tensor.map, TensorMap) and isinstance(tensor.map.map, FlatRange)
+    stretched = len(tensor.shape) > 1 and any(len(fragment.shape) == 1 for fragment in tensor.fragments)
+    return flat or stretched
