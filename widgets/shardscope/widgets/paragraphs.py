@@ -77,10 +77,22 @@ def wrap(paragraph: Paragraph, width: int) -> list[list[tuple[str, Tone]]]:
                     start = used = hang
                 lines[-1].append((piece.replace("\u00a0", " "), tone))
                 used += cell_len(piece)
+    lines = [_joined(line) for line in lines]
     if side_text:
         first = sum(cell_len(text) for text, _ in lines[0])
         lines[0] += [(" " * (width - first - cell_len(side_text)), Tone.PLAIN), (side_text, side_tone)]
     return lines
+
+
+def _joined(line: list[tuple[str, Tone]]) -> list[tuple[str, Tone]]:
+    """Return a line with neighbours of one tone as one piece: each piece costs the terminal a style."""
+    joined: list[tuple[str, Tone]] = []
+    for text, tone in line:
+        if joined and joined[-1][1] is tone:
+            joined[-1] = (joined[-1][0] + text, tone)
+        elif text:
+            joined.append((text, tone))
+    return joined
 
 
 def _words(parts: Iterable[Part]) -> Iterator[list[tuple[str, Tone]]]:

@@ -30,6 +30,7 @@ COMMANDS = (
     "schema",
     "validate",
     "config",
+    "serve",
     "completion",
 )
 """In the order of help."""

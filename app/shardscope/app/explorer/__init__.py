@@ -28,6 +28,7 @@ def run(
     """
     from shardscope.app.explorer.app import Explorer, theme_names
     from shardscope.app.explorer.engine import ENGINE
+    from shardscope.app.explorer.theme import DEFAULT
     from shardscope.app.settings.places import config_path
     from shardscope.app.settings.reading import read_settings
     from shardscope.widgets.glyphs import choose_glyphs
@@ -40,9 +41,12 @@ def run(
         raise Fault("usage.invalid", problem=problem, help="shardscope explore --help")
     read = read_settings(config_path(os.environ))
     wanted = read.settings
-    choose_glyphs(glyphs or wanted.glyphs)
+    signs = glyphs or wanted.glyphs
+    choose_glyphs("unicode" if served and signs == "auto" else signs)
     if theme is None and wanted.theme in names:
         theme = wanted.theme
+    if theme is None and served and not os.environ.get("NO_COLOR"):
+        theme = DEFAULT  # a browser has all colours, whatever the terminal of the server has
     explorer = Explorer(
         path,
         ENGINE,

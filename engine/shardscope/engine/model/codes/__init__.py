@@ -46,6 +46,7 @@ from shardscope.engine.model.codes import (
     report,
     reshard,
     resume,
+    serving,
     settings,
     source,
     staging,
@@ -103,6 +104,7 @@ CODES: Final[dict[str, Code]] = {
         diffs.TABLE,
         internal.TABLE,
         settings.TABLE,
+        serving.TABLE,
     )
     for row in table
 }

@@ -1,0 +1,7 @@
+// Before the terminal starts: where its socket is, beside this page, whatever name and port the page was reached by.
+document.addEventListener("DOMContentLoaded", () => {
+  const socket = new URL("ws", window.location.href);
+  socket.protocol = socket.protocol === "https:" ? "wss:" : "ws:";
+  document.getElementById("terminal").dataset.sessionWebsocketUrl = socket.href;
+  document.getElementById("again").addEventListener("click", () => window.location.reload());
+});
