@@ -78,10 +78,10 @@ def success(done: Outcome, glyphs: Glyphs) -> Iterator[Paragraph]:
         yield _validation(item)
     yield from _overflows(done.manifest)
     yield from _notes(done.notes, glyphs)
-    yield from left_out(done.manifest.left_out)
     yield from heading("Next")
     yield labelled("verify", done.verify)
     yield labelled("again", done.again)
+    yield from left_out(done.manifest.left_out)
 
 
 def _validation(item: Validation) -> Paragraph:

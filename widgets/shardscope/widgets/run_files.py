@@ -16,8 +16,8 @@ from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone
 
 STATE: Final = 11
-DONE: Final = 21
-RATE: Final = 12
+DONE: Final = 20
+RATE: Final = 11
 TILE: Final = 14
 BAR: Final = 10
 BAR_FROM: Final = 100

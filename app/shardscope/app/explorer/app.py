@@ -343,7 +343,7 @@ class Explorer(App[ExitCode]):
         error = blocker(Finding("internal.error", params))
         for each in self.screen_stack:
             if isinstance(each, Working):
-                each.broke(event.worker.group)
+                each.broke(event.worker.group, error)
         if isinstance(screen, Explore):
             if event.worker.group == "examine":
                 await screen.broke(error)

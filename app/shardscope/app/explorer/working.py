@@ -1,6 +1,11 @@
 """Screens whose work must not be left by a slip of a finger: the application asks them before it ends."""
 
+from typing import TYPE_CHECKING
+
 from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.blocker import Blocker
 
 
 class Working(Screen[None]):
@@ -13,5 +18,5 @@ class Working(Screen[None]):
     def leave(self, *, hung_up: bool) -> None:
         """Stop what is at work. `hung_up`: the terminal went away, so what was finished is kept."""
 
-    def broke(self, group: str) -> None:
+    def broke(self, group: str, error: "Blocker") -> None:
         """An error of our own ended the worker of `group`."""

@@ -20,7 +20,7 @@ from shardscope.app.explorer.convert.fields import Known
 from shardscope.app.explorer.convert.pages import Comes
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.working import Working
-from shardscope.engine.model.blocker import Blocker, Finding, blocker
+from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.course import Course
 from shardscope.engine.model.progress import Progress
 from shardscope.widgets.figures import plural, size
@@ -221,6 +221,10 @@ class Conversion(Working):
         self._cancel.set()
         self.refresh_bindings()
 
+    def on_unmount(self) -> None:
+        """Stop the run with the screen, however that ends."""
+        self._cancel.set()
+
     def leave(self, *, hung_up: bool) -> None:
         """Stop the run; what it has finished stays where the terminal went away."""
         self.stop(keep=hung_up)
@@ -339,10 +343,10 @@ class Conversion(Working):
         self.step = Step.ENDED
         await self.draw_failed(event.blocker, stopped=event.stopped)
 
-    def broke(self, group: str) -> None:
+    def broke(self, group: str, error: Blocker) -> None:
         """An error of our own ended a worker: nothing goes on from there."""
-        if group in ("convert", "convert-read", "convert-plan"):
-            error = blocker(Finding("internal.error", {"doing": "converting", "kind": "error"}))
-            self.post_message(
-                messages.EndedEarly(error, stopped=False) if group == "convert" else messages.Unread(error)
-            )
+        if group == "convert":
+            self.post_message(messages.EndedEarly(error, stopped=False))
+        elif group.startswith("convert-"):
+            self._is_planning = self._is_looking = False
+            self.post_message(messages.Unread(error))

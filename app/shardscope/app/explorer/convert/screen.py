@@ -237,12 +237,12 @@ class Convert(Conversion):
         if self.step is Step.WHERE and not self.draft.out:
             return "name a folder first"
         if self.step is Step.WHERE and self.look is not None and self.look.refused is not None:
-            return "no output can appear there"
+            return "cannot appear there"
         if self.step is Step.PLAN:
             if not self.draft.out:
                 return "where to? (2)"
             if self.refused is not None:
-                return "no plan, see the options (3)"
+                return "no plan: see 3"
         return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
