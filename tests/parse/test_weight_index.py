@@ -80,3 +80,17 @@ def test_limits_hold_on_the_typed_way() -> None:
         read_weight_index(Memory(data), Limits(json_nodes=20))
     with pytest.raises(Fault, match=r"limit\.json_bytes"):
         read_weight_index(Memory(data), Limits(json_bytes=20))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"weight_map": {"a": "x"}}',
+        '{"weight_map": {}, "metadata": null}',
+        '{"weight_map": {"a": "x"}, "metadata": {"n": [1]}}',
+    ],
+)
+def test_both_ways_count_the_same_values(text: str) -> None:
+    """Fuzzing found one too many where there is no metadata."""
+    data = text.encode()
+    assert read_weight_index(Memory(data), Limits()).nodes == parse_json(data, Limits()).nodes

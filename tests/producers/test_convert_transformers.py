@@ -36,7 +36,7 @@ def logits(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
         }
 
 
-# R118
+# R089
 @pytest.mark.parametrize(
     "options", [(), ("--max-shard-size", "20KB"), ("--ties", "both")], ids=["plain", "sharded", "both"]
 )

@@ -56,4 +56,5 @@ def _typed(data: bytes, limits: Limits) -> JsonDocument | None:
     value: dict[str, Any] = {"weight_map": weight_map}
     if named == 4:
         value["metadata"] = document.value
-    return JsonDocument(value=value, bytes=len(data), nodes=nodes + document.nodes, notes=document.notes)
+        nodes += document.nodes
+    return JsonDocument(value=value, bytes=len(data), nodes=nodes, notes=document.notes)
