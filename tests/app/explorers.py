@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from shardscope.engine.inspection import DigestMode, Inspection
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.escalation import Ceilings, IsolationProfile, Landlock, Probes
 from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind
+from shardscope.engine.model.file_layout import ByteRange, FileLayout
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 from shardscope.engine.model.source import Kind
@@ -37,6 +39,24 @@ PROFILE: Final = IsolationProfile(
 """A machine that gives everything."""
 
 
+def a_layout(found: Inspection, path: bytes) -> FileLayout:
+    """Return a layout of a file with the tensors that it has in a table."""
+    table, file = found.tensors, os.fsdecode(path)
+    size = found.inventory.by_path[path].size
+    begin = min((each.begin for each in table if each.file == file), default=size)
+    if begin == size:
+        return FileLayout(file, size, size, "unknown", (ByteRange(0, size, "unknown"),) if size else ())
+    ranges = [ByteRange(0, 8, "header"), ByteRange(8, begin, "header", note="JSON")]
+    for each in table:
+        if each.file == file:
+            note = f"{each.dtype} {list(each.shape)}"
+            ranges.append(ByteRange(each.begin, each.end, "tensor", each.name, note))
+            begin = each.end
+    if begin < size:
+        ranges.append(ByteRange(begin, size, "trailing"))
+    return FileLayout(file, size, size, "safetensors", tuple(ranges))
+
+
 @dataclass
 class FakeEngine:
     """An engine that answers what a test prepared, and that can be held in the middle of its work."""
@@ -45,6 +65,8 @@ class FakeEngine:
     """An inspection, or what inspecting raises."""
     shown: Preview | Exception = CONFIG
     """A preview, or what previewing raises."""
+    laid_out: Callable[[Inspection, bytes], FileLayout] | Exception = a_layout
+    """What laying a file out ends with."""
     held: bool = False
     """Whether inspecting goes on until it is cancelled."""
     held_digests: bool = False
@@ -66,7 +88,13 @@ class FakeEngine:
     def engine(self) -> Engine:
         """Return the calls."""
         return Engine(
-            self._inspect, self._with_digests, self._preview, self._host, self._preflight, self._decode
+            self._inspect,
+            self._with_digests,
+            self._preview,
+            self._layout,
+            self._host,
+            self._preflight,
+            self._decode,
         )
 
     def _inspect(self, target: Target, cancel: threading.Event, progress: OnProgress) -> Inspection:
@@ -96,6 +124,12 @@ class FakeEngine:
         if isinstance(self.shown, Exception):
             raise self.shown
         return self.shown
+
+    def _layout(self, found: Inspection, path: bytes, cancel: threading.Event) -> FileLayout:
+        self.calls.append(f"layout {os.fsdecode(path)}")
+        if isinstance(self.laid_out, Exception):
+            raise self.laid_out
+        return self.laid_out(found, path)
 
     def _preflight(self, limits: DecodeLimits) -> IsolationProfile:
         self.calls.append("preflight")

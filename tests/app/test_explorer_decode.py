@@ -475,11 +475,11 @@ async def test_pickles_have_a_tab_once_they_were_decoded_and_not_before() -> Non
     app = explorer(engine())
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await pilot.press("8")
+        await pilot.press("9")
         assert screen(app).query_one(Panels).active == "summary"
         assert PICKLES.title not in text(app)
 
-        await shown(app, pilot, "8")
+        await shown(app, pilot, "9")
         assert screen(app).query_one(Panels).active == "pickles"
         lines = [line for line in text(app).splitlines() if "foreign" in line or " known " in line]
         assert "2 foreign, 1 called" in lines[0]
@@ -494,7 +494,7 @@ async def test_pickles_have_a_tab_once_they_were_decoded_and_not_before() -> Non
 async def test_the_streams_are_one_key_away_and_sort() -> None:
     app = explorer(engine())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(app, pilot, "8", "v")
+        await shown(app, pilot, "9", "v")
         rows = [line for line in text(app).splitlines() if "1,200" in line or "1,201" in line]
         assert len(rows) == 2
         await pilot.press("s", "S")
@@ -509,7 +509,7 @@ async def test_the_streams_are_one_key_away_and_sort() -> None:
 async def test_a_name_can_be_searched_and_leads_to_its_file() -> None:
     app = explorer(engine())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(app, pilot, "8", "slash", *"rebuild")
+        await shown(app, pilot, "9", "slash", *"rebuild")
         assert "1 of 1" in text(app)
         await pilot.press("enter", "enter")
         await settle(pilot)

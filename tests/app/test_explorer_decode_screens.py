@@ -32,8 +32,8 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "decoded": ("d", "D"),
     "decoded tensors": ("d", "D", "6"),
     "tensor": ("d", "D", "6", "enter"),
-    "pickles": ("d", "D", "8"),
-    "streams": ("d", "D", "8", "v"),
+    "pickles": ("d", "D", "9"),
+    "streams": ("d", "D", "9", "v"),
 }
 
 
@@ -142,7 +142,7 @@ async def test_no_name_of_a_decoded_checkpoint_acts_on_the_terminal() -> None:
     engine = FakeEngine(opaque(), decoded=found)
     async with captured(explorer(engine, path=f"here/{whole}"), size=(200, 60)) as (pilot, driver):
         await settle(pilot)
-        for key in ("d", "D", "6", "enter", "escape", "8", "v"):
+        for key in ("d", "D", "6", "enter", "escape", "9", "v"):
             await pilot.press(key)
             await settle(pilot)
         for what, (raw, seen) in NAMES.items():

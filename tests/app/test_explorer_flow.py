@@ -151,7 +151,7 @@ async def test_what_hashing_finds_out_appears_without_moving_the_person() -> Non
         assert [letter for letter, _ in tree.files.marks(tree.files.node_of(b"config.json") or 0)] == ["E"]
 
 
-@pytest.mark.parametrize(("key", "panel"), list(zip("1234567", [panel.id for panel in PANELS], strict=True)))
+@pytest.mark.parametrize(("key", "panel"), list(zip("12345678", [panel.id for panel in PANELS], strict=True)))
 async def test_a_number_brings_a_panel_to_the_front_with_the_keys(key: str, panel: str) -> None:
     app = explorer(FakeEngine(llama()))
     async with app.run_test() as pilot:

@@ -119,7 +119,7 @@ SCREENS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "tensors searched": (llama, ("6", "slash", *"q_proj")),
     "tensors sorted": (llama, ("6", "s", "S")),
     "preview": (llama, FILE),
-    "nothing to preview": (llama, ("7",)),
+    "nothing to preview": (llama, ("8",)),
     "files": (broken, ("f", "enter", "j")),
     "search": (broken, ("slash", *"missing")),
     "broken": (broken, ()),

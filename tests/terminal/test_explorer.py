@@ -172,7 +172,7 @@ def test_decoding_is_asked_for_and_shows_what_it_found(terminal: Terminal) -> No
     terminal.press("j", "Enter")
     terminal.until("1 fragment in 1 file", "begins at")
     terminal.escape("begins at")
-    terminal.press("8")
+    terminal.press("9")
     terminal.until("none is foreign", "collections.OrderedDict")
     assert COLOURS.search(terminal.written)
     assert not MANY_COLOURS.search(terminal.written)
@@ -188,7 +188,7 @@ def test_a_pickle_that_would_run_something_is_named_and_runs_nothing(terminal: T
     terminal.until("a capital D decodes")
     terminal.press("D")
     terminal.until("decoded: examined")
-    terminal.press("8")
+    terminal.press("9")
     terminal.until("foreign", "called")
     assert not COLOURS.search(terminal.written)
     assert sorted(path.name for path in fixture.iterdir()) == [".metadata", "__0_0.distcp", "__1_0.distcp"]

@@ -13,17 +13,22 @@ from msgspec import Struct
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, blocker, human_bytes
 from shardscope.engine.model.facts import Nature, SafetensorsHeader
+from shardscope.engine.model.file_layout import ByteRange, FileLayout, RangeKind
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import check
 from shardscope.engine.model.source import Entry, Kind, Reader
+from shardscope.engine.model.tensors import TensorSpec, TensorTable
 from shardscope.engine.model.text import display_name, path_text
-from shardscope.engine.parse import json, safetensors, sniff
+from shardscope.engine.parse import byte_ranges, json, safetensors, sniff
+from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
 LINES: Final = 200_000
 """How many lines a preview has at the most."""
 WIDTH: Final = 2_000
 """How many characters of one line are kept; its middle is elided beyond that."""
+HOLES: Final = 4_096
+"""How many holes of a file are told."""
 _HEAD: Final = 4_096
 _ROW: Final = 16
 
@@ -57,6 +62,131 @@ def preview(inspection: Inspection, path: bytes, *, cancel: threading.Event | No
     except Fault as fault:
         item = blocker(fault.finding, path_text(entry.path))
         return Preview(entry.text, "nothing", (), f"{item.message} {item.remedy}")
+
+
+def layout(inspection: Inspection, path: bytes, *, cancel: threading.Event | None = None) -> FileLayout:
+    """Return what stands where in the file at `path` of the inventory: headers, tensors, what is between them, and holes.
+
+    Tensors of containers that the safe plane does not look into are placed by the catalogue, where `inspection` has one. Raises
+    `Cancelled`. A file that cannot be read, or has no such structure, is one stretch, and what it says is why.
+    """
+    entry = inspection.inventory.by_path[path]
+    if entry.kind is not Kind.FILE:
+        return FileLayout(
+            entry.text, 0, 0, "unknown", (), says=(f"A {entry.kind.value}, not a regular file.",)
+        )
+    limits = inspection.descriptor.limits
+    try:
+        with (
+            Source(inspection.path, limits=limits, hf_cache=inspection.hf_cache) as source,
+            source.open(entry) as reader,
+        ):
+            container, ranges, says = _ranges(inspection, entry, reader, limits, cancel)
+            holes, more = _holes(reader, cancel)
+    except Fault as fault:
+        item = blocker(fault.finding, path_text(entry.path))
+        whole = (ByteRange(0, entry.size, "unknown"),) if entry.size else ()
+        return FileLayout(
+            entry.text, entry.size, entry.allocated, "unknown", whole, says=(item.message, item.remedy)
+        )
+    if more:
+        says.append(f"Only the first {HOLES:,} holes are told.")
+    return FileLayout(
+        entry.text,
+        entry.size,
+        entry.allocated,
+        container,
+        tuple(byte_ranges.with_holes(ranges, holes)),
+        tuple(holes),
+        tuple(says),
+    )
+
+
+def _ranges(
+    inspection: Inspection, entry: Entry, reader: Reader, limits: Limits, cancel: threading.Event | None
+) -> tuple[str, list[ByteRange], list[str]]:
+    """Return the container of a file, its stretches, and what is wrong with them."""
+    nature = sniff.sniff(reader.pread(0, _HEAD), reader.size).nature
+    says: list[str] = []
+    try:
+        if nature is Nature.SAFETENSORS or entry.name.casefold().endswith(".safetensors"):
+            return "safetensors", *byte_ranges.safetensors_ranges(reader, limits)
+        if nature is Nature.ZIP:
+            ranges, container = byte_ranges.zip_ranges(reader, limits, _by_record(inspection, entry, cancel))
+            return container, ranges, says
+    except Fault as fault:
+        item = blocker(fault.finding, path_text(entry.path))
+        says = [item.message, item.remedy]
+    stretches = _known(inspection, entry, cancel)
+    if stretches:
+        return "tensors", byte_ranges.tensor_ranges(stretches, reader.size), []
+    if says and entry.name.endswith(".distcp"):
+        says = ["It holds one archive after another; where each begins is known once .metadata is decoded."]
+    if not says and reader.size:
+        says = [f"Its first bytes are those of {nature.value}: nothing in it is placed here."]
+    kind: RangeKind = "pickle" if nature in (Nature.PICKLE, Nature.TORCH_LEGACY) else "unknown"
+    whole = [ByteRange(0, reader.size, kind, note=nature.value)] if reader.size else []
+    return "unknown", whole, says
+
+
+def _by_record(inspection: Inspection, entry: Entry, cancel: threading.Event | None) -> dict[int, list[str]]:
+    """Return the tensors of a file by the first byte of the record that holds them, where decoding has found them."""
+    found: dict[int, list[str]] = {}
+    tensors = () if inspection.catalogue is None else inspection.catalogue.tensors
+    for number, tensor in enumerate(tensors):
+        if number % 256 == 0:
+            check(cancel)
+        for each in (*tensor.fragments, *tensor.replicas):
+            if each.record.file == entry.text:
+                found.setdefault(each.record.begin, []).append(display_name(tensor.name, 160))
+    return found
+
+
+def _known(inspection: Inspection, entry: Entry, cancel: threading.Event | None) -> list[ByteRange]:
+    """Return the records and tensors of a file as other readers have placed them."""
+    found: dict[int, ByteRange] = {}
+    tensors = () if inspection.catalogue is None else inspection.catalogue.tensors
+    for number, tensor in enumerate(tensors):
+        if number % 256 == 0:
+            check(cancel)
+        for each in (*tensor.fragments, *tensor.replicas):
+            record = each.record
+            if record.file == entry.text and record.begin not in found:
+                note = f"{each.dtype or tensor.dtype} {list(each.shape)}"
+                end = record.begin + record.length
+                found[record.begin] = ByteRange(record.begin, end, "tensor", tensor.name, note)
+    if inspection.catalogue is None:
+        for spec in _rows_of(inspection.tensors, entry.text, cancel):
+            note = f"{spec.dtype} {list(spec.shape)}"
+            found[spec.begin] = ByteRange(spec.begin, spec.end, "tensor", spec.name, note)
+    return list(found.values())
+
+
+def _rows_of(table: TensorTable, file: str, cancel: threading.Event | None) -> Iterator[TensorSpec]:
+    if file not in table.files:
+        return
+    own = table.files.index(file)
+    for row, number in enumerate(table.column("file")):
+        if row % 8_192 == 0:
+            check(cancel)
+        if number == own:
+            yield table[row]
+
+
+def _holes(reader: OpenFile, cancel: threading.Event | None) -> tuple[list[tuple[int, int]], bool]:
+    """Return the stretches that were never stored, and whether there are more of them than are told."""
+    holes: list[tuple[int, int]] = []
+    at = 0
+    while at < reader.size:
+        check(cancel)
+        if hole := reader.hole_at(at):
+            if len(holes) == HOLES:
+                return holes, True
+            holes.append((at, min(reader.size, at + hole)))
+            at += hole
+        else:
+            at += max(1, reader.data_at(at))
+    return holes, False
 
 
 def _preview(entry: Entry, reader: Reader, limits: Limits, cancel: threading.Event | None) -> Preview:

@@ -16,6 +16,7 @@ COMMANDS = (
     "explore",
     "inspect",
     "tensors",
+    "layout",
     "plan",
     "convert",
     "reshard",
@@ -30,7 +31,6 @@ COMMANDS = (
     "schema",
     "validate",
     "config",
-    "serve",
     "completion",
 )
 """In the order of help."""
@@ -52,6 +52,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.inspect import inspect as command
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
+            case "layout":
+                from shardscope.app.cli.file_layout import layout as command
             case "clean":
                 from shardscope.app.cli.clean import clean as command
             case "report":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shardscope.engine.host import Host
     from shardscope.engine.inspection import DigestMode, Inspection
     from shardscope.engine.model.escalation import IsolationProfile
+    from shardscope.engine.model.file_layout import FileLayout
     from shardscope.engine.model.limits import DecodeLimits
     from shardscope.engine.previewing import Preview
 
@@ -31,6 +32,8 @@ class Engine:
     """Raises `Fault` and `Cancelled`."""
     preview: "Callable[[Inspection, bytes, threading.Event], Preview]"
     """Raises `Cancelled`."""
+    layout: "Callable[[Inspection, bytes, threading.Event], FileLayout]"
+    """What stands where in a file. Raises `Cancelled`."""
     host: "Callable[[Target], Host]"
     """Figures of this machine."""
     preflight: "Callable[[DecodeLimits], IsolationProfile]"
@@ -66,6 +69,12 @@ def _preview(found: "Inspection", path: bytes, cancel: threading.Event) -> "Prev
     return preview(found, path, cancel=cancel)
 
 
+def _layout(found: "Inspection", path: bytes, cancel: threading.Event) -> "FileLayout":
+    from shardscope.engine.previewing import layout
+
+    return layout(found, path, cancel=cancel)
+
+
 def _host(target: Target) -> "Host":
     from shardscope.engine.host import probe
 
@@ -96,6 +105,7 @@ ENGINE = Engine(
     inspect=_inspect,
     with_digests=_with_digests,
     preview=_preview,
+    layout=_layout,
     host=_host,
     preflight=_preflight,
     decode=_decode,

@@ -128,7 +128,7 @@ class Examination(Screen[None]):
 
     def on_unmount(self) -> None:
         """Stop what still runs for this screen."""
-        self._stop("examine", "decode", "digest", "preview")
+        self._stop("examine", "decode", "digest", "preview", "layout")
 
     def watch_state(self, before: State, after: State) -> None:
         """Let the style sheet know."""
@@ -149,7 +149,7 @@ class Examination(Screen[None]):
 
     async def look_again(self) -> None:
         """Forget everything and inspect anew."""
-        self._stop("examine", "decode", "digest", "preview")
+        self._stop("examine", "decode", "digest", "preview", "layout")
         self.found, self.progress = None, None
         await self.draw_loading()
         self.state = State.LOADING
@@ -197,6 +197,16 @@ class Examination(Screen[None]):
                 lambda cancel: workers.preview(self.engine, inspection, path, cancel, self.post_message),
                 "preview",
                 "reading a file for the preview",
+            )
+
+    def lay_out(self, path: bytes) -> None:
+        """Find out what stands where in a file; `LaidOut` follows."""
+        if self.found is not None:
+            inspection = self.found.inspection
+            self._start(
+                lambda cancel: workers.layout(self.engine, inspection, path, cancel, self.post_message),
+                "layout",
+                "laying out a file",
             )
 
     # What the workers say
@@ -267,7 +277,7 @@ class Examination(Screen[None]):
     async def _decoded(self, event: messages.Decoded) -> None:
         if self.found is None or self.found.inspection is not event.before or self.left:
             return
-        self.found = replace(self.found, inspection=event.found, asked=self._asked)
+        self.found = replace(self.found, inspection=event.found, asked=self._asked, layout=None)
         self._hash_on |= self._hashed and not event.digested
         self.exit_code = event.found.exit_code()
         await self.draw_found(self.found, event.files)
@@ -312,4 +322,10 @@ class Examination(Screen[None]):
     def _previewed(self, event: messages.Previewed) -> None:
         if self.found is not None and not self.left:
             self.found = replace(self.found, preview=event.preview, blocks=event.blocks)
+            self.draw_news(self.found)
+
+    @on(messages.LaidOut)
+    def _laid_out(self, event: messages.LaidOut) -> None:
+        if self.found is not None and not self.left:
+            self.found = replace(self.found, layout=event.file_layout)
             self.draw_news(self.found)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.examination import Examination, State
 from shardscope.app.explorer.hints import Hints
-from shardscope.app.explorer.messages import Chosen, FileChosen, PartChosen
+from shardscope.app.explorer.messages import Chosen, FileChosen, LayoutWanted, PartChosen
 from shardscope.app.explorer.target import Target, inspect_command
 from shardscope.engine.model.progress import Progress
 from shardscope.widgets.safe import Part, Tone, content
@@ -214,6 +214,10 @@ class Explore(Examination):
     @on(FileChosen)
     def _file_chosen(self, event: FileChosen) -> None:
         self.preview(event.path)
+
+    @on(LayoutWanted)
+    def _layout_wanted(self, event: LayoutWanted) -> None:
+        self.lay_out(event.path)
 
     @on(PartChosen)
     def _part_chosen(self, event: PartChosen) -> None:

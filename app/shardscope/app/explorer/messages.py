@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.escalation import IsolationProfile
+    from shardscope.engine.model.file_layout import FileLayout
     from shardscope.engine.previewing import Preview
     from shardscope.widgets.file_tree import InventoryTree, Marks
     from shardscope.widgets.preview_panel import Blocks
@@ -46,6 +47,14 @@ class SettingsChecked(Message):
 
 class FileChosen(Message):
     """The person wants to see what a file says."""
+
+    def __init__(self, path: bytes) -> None:
+        super().__init__()
+        self.path = path
+
+
+class LayoutWanted(Message):
+    """The person wants to see what stands where in a file."""
 
     def __init__(self, path: bytes) -> None:
         super().__init__()
@@ -159,3 +168,11 @@ class Previewed(Message):
         self.preview = preview
         self.blocks = blocks
         """Where its JSON folds."""
+
+
+class LaidOut(Message):
+    """It is known what stands where in one file."""
+
+    def __init__(self, layout: "FileLayout") -> None:
+        super().__init__()
+        self.file_layout = layout

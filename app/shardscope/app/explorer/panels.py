@@ -14,6 +14,7 @@ from shardscope.app.explorer.target import Asked
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import Descriptor
+from shardscope.engine.model.file_layout import FileLayout
 from shardscope.widgets.safe import Tone
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Found:
     preview: "Preview | None" = None
     blocks: "Blocks | None" = None
     """Where the JSON of the preview folds."""
+    layout: FileLayout | None = None
+    """What stands where in the file that was chosen."""
     offer: Offer | None = None
     """What decoding could read; as long as this checkpoint is looked at, also once it was decoded."""
     decode_key: str = "d"
@@ -79,6 +82,8 @@ class Panel:
     """What it draws: the widget is filled again when this is no longer equal, so that news move nobody's cursor."""
     fill: Callable[[Any, Found], None]
     """Hands the facts to the widget."""
+    short: str = ""
+    """The title where there is no room for all of them."""
     count: Callable[[Found], int | None] | None = None
     """The number beside the title."""
     tone: Callable[[Found], Tone] = lambda _: Tone.PLAIN
@@ -155,6 +160,17 @@ def _foreign(found: Found) -> Tone:
     return Tone.PLAIN if known else Tone.CAUTION
 
 
+def _layout() -> Widget:
+    from shardscope.widgets.layout_panel import LayoutPanel
+
+    return LayoutPanel()
+
+
+def _fill_layout(panel: Any, found: Found) -> None:
+    if found.layout is not None:
+        panel.show(found.layout)
+
+
 def _preview() -> Widget:
     from shardscope.widgets.preview_panel import PreviewPanel
 
@@ -170,7 +186,7 @@ def _next(found: Found) -> tuple[tuple[str, str], ...]:
     """Return what the summary says to press next."""
     keys = [("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys")]
     if found.asked is not None:
-        keys.insert(2, ("8", "pickles"))
+        keys.insert(2, ("9", "pickles"))
     if found.parts:
         keys.insert(0, ("o", "choose one" if found.parts[0].is_save else "open a part"))
     return tuple(keys)
@@ -192,7 +208,8 @@ PANELS: Final = (
         _evidence,
         lambda found: found.descriptor.classification,
         lambda panel, found: panel.show(found.descriptor.classification),
-        lambda found: len(found.descriptor.classification.evidence),
+        short="Evid.",
+        count=lambda found: len(found.descriptor.classification.evidence),
     ),
     Panel(
         "blockers",
@@ -201,8 +218,9 @@ PANELS: Final = (
         _blockers,
         lambda found: found.descriptor.blockers,
         lambda panel, found: panel.show(found.descriptor.blockers),
-        lambda found: len(found.descriptor.blockers),
-        _worst,
+        short="Block.",
+        count=lambda found: len(found.descriptor.blockers),
+        tone=_worst,
     ),
     Panel(
         "topology",
@@ -211,6 +229,7 @@ PANELS: Final = (
         _topology,
         lambda found: found.descriptor.topology,
         lambda panel, found: panel.show(found.descriptor.topology),
+        short="Topol.",
         keys="RankMap",
     ),
     Panel(
@@ -220,6 +239,7 @@ PANELS: Final = (
         _resources,
         lambda found: found.descriptor.resources,
         lambda panel, found: panel.show(found.descriptor.resources, found.host),
+        short="Res.",
     ),
     Panel(
         "tensors",
@@ -228,8 +248,17 @@ PANELS: Final = (
         _tensors,
         lambda found: found.inspection.tensors,
         _fill_tensors,
-        lambda found: found.descriptor.tensors.count,
+        count=lambda found: found.descriptor.tensors.count,
         keys=".-front",
+    ),
+    Panel(
+        "layout",
+        "Layout",
+        "What stands where in the chosen file: header, tensors, gaps, padding, holes",
+        _layout,
+        lambda found: found.layout,
+        _fill_layout,
+        keys="RangeTable",
     ),
     Panel(
         "preview",
@@ -240,7 +269,7 @@ PANELS: Final = (
         _fill_preview,
     ),
 )
-"""The tabs, in their order; keys 1 to 7."""
+"""The tabs, in their order; keys 1 to 8."""
 
 PICKLES: Final = Panel(
     "pickles",
@@ -249,11 +278,11 @@ PICKLES: Final = Panel(
     _pickles,
     lambda found: found.decoded,
     lambda panel, found: panel.show(found.decoded),
-    lambda found: None if found.decoded is None else len(found.decoded.references),
-    _foreign,
+    count=lambda found: None if found.decoded is None else len(found.decoded.references),
+    tone=_foreign,
     keys="VirtualTable",
 )
-"""The tab that is there once pickles were decoded; key 8."""
+"""The tab that is there once pickles were decoded; key 9."""
 
 
 def panels_of(found: Found) -> tuple[Panel, ...]:

@@ -1,5 +1,7 @@
 """The tabs and the panels behind them, each made when it is first shown."""
 
+from typing import Final
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -10,6 +12,9 @@ from textual.widgets import Tab, Tabs
 
 from shardscope.app.explorer.panels import Found, Panel, panels_of
 from shardscope.widgets.safe import content
+
+WIDE_GAP: Final = 2
+"""Cells between two tabs where there is room."""
 
 
 def short(count: int) -> str:
@@ -38,7 +43,8 @@ class Panels(Container):
         self._drawn: dict[str, object] = {}
         """What each panel was filled with."""
         self.active = self.all[0].id
-        self.set_class(found.decoded is not None, "-decoded")
+        self._short = False
+        """Whether titles are cut short, for want of room."""
 
     def compose(self) -> ComposeResult:
         """Draw the tabs; the first panel follows when it is switched to."""
@@ -48,9 +54,25 @@ class Panels(Container):
         yield self._made(self.all[0])
 
     def _label(self, panel: Panel) -> Content:
+        title = panel.short if self._short and panel.short else panel.title
         if panel.count is None or (count := panel.count(self._found)) is None:
-            return Content(panel.title)
-        return content(f"{panel.title} ", (short(count), panel.tone(self._found)))
+            return Content(title)
+        return content(f"{title} ", (short(count), panel.tone(self._found)))
+
+    def on_resize(self) -> None:
+        """Make the tabs fit."""
+        self._label_tabs()
+
+    def _label_tabs(self) -> None:
+        """Label the tabs so that all of them are in sight: with less between them, or with short titles, for want of room."""
+        room = self.content_size.width
+        self._short = False
+        cells = sum(self._label(panel).cell_length for panel in self.all)
+        tight = cells + WIDE_GAP * len(self.all) > room
+        self._short = tight and cells + len(self.all) - 1 > room
+        self.set_class(tight, "-tight")
+        for panel in self.all:
+            self.query_one(f"#{panel.id}", Tab).label = self._label(panel)
 
     def _made(self, panel: Panel) -> Widget:
         widget = panel.make()
@@ -102,8 +124,7 @@ class Panels(Container):
     def show(self, found: Found) -> None:
         """Draw newer facts: at once in the active panel, in the others when they come to the front."""
         self._found = found
-        for panel in self.all:
-            self.query_one(f"#{panel.id}", Tab).label = self._label(panel)
+        self._label_tabs()
         self._freshen()
 
     def _freshen(self) -> None:

@@ -18,6 +18,7 @@ from shardscope.app.explorer.messages import (
     DigestsStopped,
     Examined,
     Faulted,
+    LaidOut,
     Preflighted,
     Previewed,
     Progressed,
@@ -128,3 +129,12 @@ def preview(engine: Engine, found: "Inspection", path: bytes, cancel: Event, pos
     from shardscope.widgets.preview_panel import json_blocks
 
     post(Previewed(shown, json_blocks(shown.lines) if shown.kind == "json" else None))
+
+
+def layout(engine: Engine, found: "Inspection", path: bytes, cancel: Event, post: Post) -> None:
+    """Find out what stands where in one file; posts `LaidOut`, or nothing once cancelled."""
+    try:
+        shown = engine.layout(found, path, cancel)
+    except Cancelled:
+        return
+    post(LaidOut(shown))

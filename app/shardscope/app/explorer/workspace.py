@@ -13,12 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
+from shardscope.app.explorer.layouts import Layouts
 from shardscope.app.explorer.listing import as_glob, as_order
 from shardscope.app.explorer.messages import FileChosen, PartChosen
 from shardscope.app.explorer.panels import PANELS, PICKLES, Found
 from shardscope.app.explorer.search import SearchBar, places
-from shardscope.app.explorer.tabs import Panels
 from shardscope.app.explorer.shardmap.messages import MapWanted
+from shardscope.app.explorer.tabs import Panels
 from shardscope.app.explorer.target import Target, tensors_command
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from shardscope.widgets.tensor_views import TensorViews
 
 
-class Workspace(Vertical):
+class Workspace(Layouts):
     """Everything about one checkpoint. Where the terminal is narrow, the files are a drawer over the panels."""
 
     BINDING_GROUP_TITLE = "This checkpoint"
@@ -52,6 +53,14 @@ class Workspace(Vertical):
             show=False,
             id="explore.shard_map",
             tooltip="Draw which rank holds what of the tensor under the cursor",
+        ),
+        Binding(
+            "b",
+            "bytes",
+            "Bytes",
+            show=False,
+            id="explore.bytes",
+            tooltip="Show what stands where in the file of the cursor, at its tensor",
         ),
         Binding("tab", "step(1)", "Panel", id="explore.next_panel", tooltip="Go to the next panel"),
         Binding(
@@ -99,10 +108,7 @@ class Workspace(Vertical):
     ]
 
     def __init__(self, found: Found, files: InventoryTree) -> None:
-        super().__init__(id="workspace")
-        self.file_tree = FileTree()
-        self.panels = Panels(found)
-        self._found = found
+        super().__init__(found)
         self._files = files
         self._searched: Widget | None = None
         """What the search line searches in."""
@@ -128,6 +134,7 @@ class Workspace(Vertical):
         """Draw what is known by now; `marks` are other letters for the files."""
         self._found = found
         self.panels.show(found)
+        self.go_to_offset()
         if marks is not None:
             self.file_tree.show_marks(marks)
 
@@ -275,6 +282,11 @@ class Workspace(Vertical):
             self.screen.set_focus(self._searched)
 
     @on(Panels.Switched)
+    def _switched(self, event: Panels.Switched) -> None:
+        self._close_search()
+        if event.panel == "layout":
+            self.lay_out_something()
+
     def _close_search(self) -> None:
         self.query_one(SearchBar).close()
         for panel in self.query(Paragraphs):

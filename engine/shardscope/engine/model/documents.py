@@ -15,6 +15,7 @@ from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.difference import DiffDocument
+from shardscope.engine.model.file_layout import FileLayout
 from shardscope.engine.model.glossary import Glossary
 from shardscope.engine.model.leftovers import LeftoversDocument
 from shardscope.engine.model.lowered import IndexList, LoweredDocument, LoweredTensor, ShardGroup
@@ -184,6 +185,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.DESCRIPTOR: Descriptor,
     schemas.TENSORS: TensorsDocument,
     schemas.CATALOGUE: CatalogueDocument,
+    schemas.LAYOUT: FileLayout,
     schemas.CODES: CodesDocument,
     schemas.SCHEMAS: SchemasDocument,
     schemas.ERROR: ErrorDocument,

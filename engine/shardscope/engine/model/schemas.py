@@ -37,12 +37,14 @@ REPORT_MANIFEST: Final = "shardscope.report-manifest/1"
 REPORT_BUNDLE: Final = "shardscope.report-bundle/1"
 REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
+LAYOUT: Final = "shardscope.layout/1"
 SETTINGS: Final = "shardscope.settings/1"
 
 NAMES: Final = (
     DESCRIPTOR,
     TENSORS,
     CATALOGUE,
+    LAYOUT,
     CODES,
     SCHEMAS,
     ERROR,

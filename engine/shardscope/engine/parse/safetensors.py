@@ -68,23 +68,14 @@ def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
     `header.overlong`) and dtypes that are not known (`header.dtype_unknown`) are notes of severity error: the header itself is
     whole and says what should be there.
     """
-    size = reader.size
-    if size < 8:
-        raise Fault("header.too_short", size=size)
-    length = int.from_bytes(reader.pread(0, 8), "little")
-    if length == 0:
-        raise Fault("header.length_zero")
-    if length > size - 8:
-        raise Fault("header.past_eof", length=length, missing=length - (size - 8))
-    if length > limits.header_bytes:
-        raise Fault("limit.header_bytes", limit=limits.header_bytes, found=length)
-    raw = reader.pread(8, length)
+    raw = _text(reader, limits)
+    length = len(raw)
     notes = _framing(raw)
     columns = _typed(raw, limits) or read_text(raw, limits)
     del raw
     data_begin = 8 + length
     notes += columns.notes
-    notes += tile(columns, size - data_begin, limits)
+    notes += tile(columns, reader.size - data_begin, limits)
     notes += note_names(columns.names)
     notes += _metadata_notes(columns.metadata)
     if data_begin % 8:
@@ -101,6 +92,32 @@ def read_header(reader: Reader, limits: Limits) -> SafetensorsHeader:
         metadata=columns.metadata,
         notes=tuple(notes),
     )
+
+
+def read_columns(reader: Reader, limits: Limits) -> tuple[int, int, Columns]:
+    """Return where the data begins, the bytes of JSON without what fills them up, and the tensors as the header has them.
+
+    Whether they tile the data is not looked at. Raises `Fault` as `read_header` does for what is no header.
+    """
+    raw = _text(reader, limits)
+    columns = _typed(raw, limits) or read_text(raw, limits)
+    if len(columns.names) > limits.tensors:
+        raise Fault("limit.tensors", limit=limits.tensors, found=len(columns.names))
+    return 8 + len(raw), raw.rfind(b"}") + 1, columns
+
+
+def _text(reader: Reader, limits: Limits) -> bytes:
+    size = reader.size
+    if size < 8:
+        raise Fault("header.too_short", size=size)
+    length = int.from_bytes(reader.pread(0, 8), "little")
+    if length == 0:
+        raise Fault("header.length_zero")
+    if length > size - 8:
+        raise Fault("header.past_eof", length=length, missing=length - (size - 8))
+    if length > limits.header_bytes:
+        raise Fault("limit.header_bytes", limit=limits.header_bytes, found=length)
+    return reader.pread(8, length)
 
 
 def _framing(raw: bytes) -> list[Finding]:

@@ -29,7 +29,7 @@ _MAGIC: Final = b"PK\x01\x02"
 _LOCAL_MAGIC: Final = b"PK\x03\x04"
 ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
 """Encrypted, strongly encrypted, local headers masked."""
-_SIZES_FOLLOW: Final = 0x0008
+SIZES_FOLLOW: Final = 0x0008
 _UTF8: Final = 0x0800
 _ZIP64: Final = 0x0001
 _UNICODE_PATH: Final = 0x7075
@@ -241,15 +241,15 @@ def _place(reader: Reader, records: list[_Record], limit: int, notes: _Notes) ->
             raise Fault("zip.overlap", entry=entry.name, other=other)
         if entry.flags & ENCRYPTED:  # what follows them may be masked too
             unclaimed -= min(unclaimed, _DESCRIPTOR_BYTES)
-        elif entry.flags & _SIZES_FOLLOW:
-            unclaimed -= _descriptor_bytes(reader, entry, data_offset + entry.compressed, unclaimed)
+        elif entry.flags & SIZES_FOLLOW:
+            unclaimed -= descriptor_bytes(reader, entry, data_offset + entry.compressed, unclaimed)
         if unclaimed:
             notes.add("zip.unclaimed", unclaimed)
         entries[i] = replace(entry, data_offset=data_offset)
     return tuple(entries)
 
 
-def _descriptor_bytes(reader: Reader, entry: ZipEntry, at: int, room: int) -> int:
+def descriptor_bytes(reader: Reader, entry: ZipEntry, at: int, room: int) -> int:
     """Return the length of the checksum and sizes that follow an entry's bytes, which say once more where those end.
 
     The length of an entry's own extra field stands nowhere else: without this a changed byte in it would move the bytes.
@@ -297,7 +297,7 @@ def _data_offset(reader: Reader, record: _Record) -> int:
         raise Fault("zip.local_mismatch", entry=entry.name, reason="the compression method differs")
     if name_len != len(record.raw_name) or header[_LOCAL.size :] != record.raw_name:
         raise Fault("zip.local_mismatch", entry=entry.name, reason="the name differs")
-    if not flags & (_SIZES_FOLLOW | ENCRYPTED):
+    if not flags & (SIZES_FOLLOW | ENCRYPTED):
         for local, central in ((crc, entry.crc), (stored, entry.compressed), (size, entry.size)):
             if local not in (central, 0xFFFFFFFF):
                 raise Fault("zip.local_mismatch", entry=entry.name, reason="the sizes or the checksum differ")

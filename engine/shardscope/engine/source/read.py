@@ -101,6 +101,18 @@ class OpenFile:
                 return 0
             raise self._failure(offset, error) from error
 
+    def data_at(self, offset: int) -> int:
+        """Return how many bytes from `offset` up to the next hole are stored; all of the rest where the file system cannot tell.
+
+        Raises `Fault` `source.read_failed`.
+        """
+        try:
+            return min(self.size, os.lseek(self._descriptor, offset, os.SEEK_HOLE)) - offset
+        except OSError as error:
+            if error.errno in _CANNOT_TELL | {errno.ENXIO}:
+                return max(0, self.size - offset)
+            raise self._failure(offset, error) from error
+
     def verify(self) -> None:
         """Raise `Fault` `source.changed` where the open file is no longer what the walk saw."""
         try:
