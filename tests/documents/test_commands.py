@@ -20,9 +20,13 @@ from tests.documents import desk
 from tests.documents.pages import COMMAND, CONSOLE, ROOT, Block, blocks, pages, prose, text
 
 ELSEWHERE = (
-    (r"shardscope( explore)? \./\S+( --(no-mouse|theme \S+))*$|shardscope$", "the explorer needs a terminal", "tests/terminal/test_explorer.py"),
+    (
+        r"shardscope(?: explore)?(?: (?:\./\S+|--no-mouse|--hf-cache|--theme \S+))*$",
+        "the explorer needs a terminal",
+        "tests/terminal/test_explorer.py",
+    ),
     (r".* --scheduler ", "needs a cluster", "tests/test_cluster.py"),
-)  # fmt: skip
+)
 """Lines that a test of their own runs: pattern, reason, test."""
 PAGES_ELSEWHERE = {"docs/silent-errors.md": "tests/producers/test_silent_errors.py"}
 """Pages of which every block is run by a test of their own, with the producers' tools."""
@@ -71,12 +75,13 @@ def test_a_block_of_commands_runs_as_it_stands(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     folder = tmp_path / "desk"
-    if re.search(r"\./|\.json|\.npy|\.zip|docs/", block.text):
-        shutil.copytree(laid, folder)
-    else:
-        folder.mkdir()
+    folder.mkdir()
+    for thing in laid.iterdir():
+        if thing.name in block.text:
+            (shutil.copytree if thing.is_dir() else shutil.copy2)(thing, folder / thing.name)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     if "demo/" in block.text:
         demo.main(folder / "demo")
@@ -204,7 +209,7 @@ def exists(typed: str) -> bool:
     ):
         return False
     if isinstance(command, click.Group):  # what it does without the name of a command
-        command = command.get_command(context, FRONT[command.name or ""]) or command
+        command = command.get_command(context, FRONT.get(command.name or "", "")) or command
     known = {
         name for option in command.get_params(context) for name in (*option.opts, *option.secondary_opts)
     }
