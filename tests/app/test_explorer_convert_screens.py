@@ -1,0 +1,209 @@
+"""How the guided conversion looks: every step on a small terminal, and some on others, in other colours, with hostile names."""
+
+import os
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from shardscope.app.explorer.convert.admission import Admission
+from shardscope.app.explorer.convert.conversion import Step
+from shardscope.app.explorer.convert.screen import Convert
+from shardscope.app.explorer.convert.stop import Stop
+from shardscope.app.explorer.decode import Decode
+from shardscope.app.explorer.explore import Explore
+from shardscope.app.explorer.offer import Offer
+from shardscope.engine.convert.space import Figure
+from shardscope.engine.convert.target import TargetLook
+from shardscope.engine.model.blocker import Fault, Finding, blocker
+from shardscope.engine.model.text import UNSAFE
+from tests.app.conversion_fakes import Fakes, a_plan
+from tests.app.conversions import at_plan, begin, confirm, over_explore, text, until
+from tests.app.fakes import GIB
+from tests.conftest import Snap, settle
+from tests.hostile import HOSTILE
+
+SMALL, USUAL, LARGE = (80, 24), (120, 40), (200, 60)
+SOURCE = "run42/global_step1200"
+EXISTS = TargetLook(
+    blocker(Finding("stage.target_exists", {"file": "out"})),
+    "folder",
+    Figure(412 * GIB, "statvfs"),
+    beside_source=False,
+    leftovers=1,
+)
+NAMES = (*(raw for raw, _ in HOSTILE.values() if "/" not in raw), "layers." * 40 + "weight")
+
+
+async def run(pilot: Pilot[Any], screen: Convert) -> None:
+    """Start, and wait until the run stands still."""
+    await confirm(pilot)
+    await until(pilot, lambda: screen.step is Step.RUNNING and screen.finished == 10 and screen.progress)
+    await until(pilot, lambda: "10 of 30 files finished" in text(pilot.app))
+
+
+async def back_to(pilot: Pilot[Any], screen: Convert) -> None:
+    await pilot.press("escape")
+    await until(pilot, lambda: pilot.app.screen is screen)
+
+
+async def test_every_step_on_a_small_terminal(snap: Snap) -> None:
+    fakes = Fakes()
+    app = over_explore()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await begin(pilot, SOURCE, fakes.calls())
+        snap(app, "what")
+        await pilot.press("o", "t")
+        await until(pilot, lambda: screen.is_settled)
+        await settle(pilot)
+        snap(app, "what reshard")
+        await pilot.press("escape", "o")
+        await until(pilot, lambda: screen.draft.kind == "convert" and screen.is_settled)
+
+        await pilot.press("n")
+        await until(pilot, lambda: screen.step is Step.WHERE)
+        snap(app, "where")
+        fakes.look = EXISTS
+        await pilot.press(*"out")
+        await until(pilot, lambda: screen.draft.out == "out" and screen.is_settled and screen.look)
+        await settle(pilot)
+        snap(app, "where it exists")
+
+        fakes.look = Fakes().look
+        await pilot.press("enter", "3")
+        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await settle(pilot)
+        snap(app, "options")
+
+        await pilot.press("4")
+        await until(pilot, lambda: screen.step is Step.PLAN)
+        await settle(pilot)
+        snap(app, "plan")
+        await pilot.press("enter")
+        await settle(pilot)
+        snap(app, "plan tensors")
+        await pilot.press("enter")
+        await settle(pilot)
+        snap(app, "plan tensor")
+        await back_to(pilot, screen)
+        await pilot.press("v")
+        await settle(pilot)
+        snap(app, "plan renames")
+        await pilot.press("escape")
+
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await settle(pilot)
+        snap(app, "admission")
+        await pilot.press(*"convert", "enter")
+        await until(pilot, lambda: screen.step is Step.RUNNING and screen.progress)
+        await until(pilot, lambda: "10 of 30 files finished" in text(app))
+        snap(app, "running")
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, Stop))
+        await pilot.pause()
+        snap(app, "stop")
+        await pilot.press("k")
+        await until(pilot, lambda: screen.failure)
+        await settle(pilot)
+        snap(app, "stopped and kept")
+
+
+async def test_every_end_on_a_small_terminal(snap: Snap) -> None:
+    fakes = Fakes()
+    app = over_explore()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await begin(pilot, SOURCE, fakes.calls())
+        await at_plan(pilot, screen, "out")
+        fakes.ends = Fault(
+            "stage.no_space", file="model-00011-of-00030.safetensors", needed=3 * GIB, free=2 * GIB
+        )
+        await confirm(pilot)
+        await until(pilot, lambda: screen.failure)
+        await settle(pilot)
+        snap(app, "failed")
+
+        fakes.ends, fakes.succeeds = None, True
+        await pilot.press("r")
+        await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled)
+        await confirm(pilot)
+        await until(pilot, lambda: screen.outcome)
+        await settle(pilot)
+        snap(app, "done")
+
+
+async def test_what_is_denied_and_what_is_asked_before_pickles_are_read(snap: Snap) -> None:
+    app = over_explore()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await begin(pilot, SOURCE, Fakes(denied=True).calls())
+        await at_plan(pilot, screen, "out")
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await settle(pilot)
+        snap(app, "denied")
+        await back_to(pilot, screen)
+        for _ in range(4):
+            await pilot.press("escape")
+            await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, Explore))
+
+        offer = Offer("DeepSpeed ZeRO", (("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", 2 * GIB),))
+        await begin(pilot, SOURCE, Fakes().calls(), offer=offer)
+        await until(pilot, lambda: isinstance(app.screen, Decode) and app.screen.is_contained)
+        await settle(pilot)
+        snap(app, "decode")
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [(USUAL, "shardscope-light"), (LARGE, "ansi-dark")],
+    ids=["120x40 light", "200x60 ansi"],
+)
+async def test_in_other_sizes_and_colours(size: tuple[int, int], theme: str, snap: Snap) -> None:
+    app = over_explore()
+    app.theme = theme
+    async with app.run_test(size=size) as pilot:
+        screen = await begin(pilot, SOURCE, Fakes().calls())
+        screen.take(screen.draft)
+        await pilot.press("3")
+        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await settle(pilot)
+        snap(app, "options")
+        await at_plan(pilot, screen, "out")
+        await run(pilot, screen)
+        snap(app, "running")
+        screen.stop(keep=False)
+        await until(pilot, lambda: screen.failure)
+
+
+async def test_without_colour(snap: Snap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = over_explore()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await begin(pilot, SOURCE, Fakes(denied=True).calls())
+        await at_plan(pilot, screen, "out")
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await settle(pilot)
+        snap(app, "denied")
+
+
+async def test_names_of_a_checkpoint_do_nothing(snap: Snap) -> None:
+    app = over_explore()
+    async with app.run_test(size=USUAL) as pilot:
+        screen = await begin(pilot, "run42/\x1b[2Jstep", Fakes(a_plan(NAMES)).calls())
+        await pilot.press("3")
+        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await settle(pilot)
+        snap(app, "options")
+        await at_plan(pilot, screen, "out\u202e[red]")
+        await pilot.press("v")
+        await settle(pilot)
+        snap(app, "tensors")
+        await run(pilot, screen)
+        snap(app, "running")
+        for strip in app.screen._compositor.render_strips():
+            assert not UNSAFE.search(strip.text)
+        screen.stop(keep=False)
+        await until(pilot, lambda: screen.failure)
+    assert os.environ["TEXTUAL_ANIMATIONS"] == "none"
