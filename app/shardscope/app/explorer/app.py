@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
+from textual._compositor import CompositorUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.color import Color
@@ -15,6 +16,7 @@ from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.explore import Explore
+from shardscope.app.explorer.frames import Frames
 from shardscope.app.explorer.messages import Chosen, Ended, SettingsChecked
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.theme import choose_theme
@@ -90,6 +92,15 @@ class Explorer(App[ExitCode]):
             id="app.codes",
             tooltip="What every blocker means, and what to do about it",
         ),
+        Binding(
+            "ctrl+l",
+            "redraw",
+            "Redraw",
+            show=False,
+            priority=True,
+            id="app.redraw",
+            tooltip="Draw the screen anew, when something else has written on it",
+        ),
         Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; asks first while a conversion runs"),
         Binding(
             "ctrl+c",
@@ -127,6 +138,7 @@ class Explorer(App[ExitCode]):
         self.theme = choose_theme(theme, os.environ)
         self._unsafe_filter = UnsafeFilter()
         self._no_color = NoColor()
+        self._frames = Frames()
         self._ascii = terminal_glyphs() is ASCII
         if settings is not None and settings.settings.keys:
             self.set_keymap(dict(settings.settings.keys))
@@ -144,6 +156,17 @@ class Explorer(App[ExitCode]):
 
             filters.append(AsciiFilter())
         return filters
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        """Draw an update, told as what changed: Textual would write whole lines."""
+        if isinstance(renderable, CompositorUpdate) and not self.is_headless:
+            renderable = self._frames.reduced(renderable, self.size)
+        super()._display(screen, renderable)
+
+    def action_redraw(self) -> None:
+        """Draw everything anew, whatever else has written to the terminal."""
+        self._frames.forget()
+        self.screen.refresh(layout=True)
 
     def get_css_variables(self) -> dict[str, str]:
         """Return the colours of the theme, the muted one as a plain colour.
@@ -200,7 +223,8 @@ class Explorer(App[ExitCode]):
         self.push_screen(self._explore(event.path, nested=True, hf_cache=event.hf_cache))
 
     def on_mount(self) -> None:
-        """Say what is wrong with the settings, once the first frame stands."""
+        """Say what is wrong with the settings, once the first frame stands; a terminal that comes back is drawn anew."""
+        self.app_resume_signal.subscribe(self, lambda _: self._frames.forget())
         if self.settings is not None and self.settings.exists:
             self.call_after_refresh(self._check_settings, self.settings)
 
