@@ -8,7 +8,7 @@ from shardscope.engine.decoding import Decoding
 from shardscope.engine.formats.decode import decode_of
 from shardscope.engine.inspection import carry_digests, inspect, with_digests
 from shardscope.engine.model.escalation import Intent
-from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES
+from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, HEADERS_ONLY
 from shardscope.engine.model.progress import Progress
 
 ZERO = Path(__file__).parent / "fixtures/deepspeed/zero2-w4-bf16/checkpoint"
@@ -19,7 +19,9 @@ def wish() -> Decoding:
 
 
 def test_decoding_is_offered_for_the_formats_that_it_lists() -> None:
-    assert {name for name in FORMAT_TITLES if decode_of(name) is not None} == DECODED
+    listed = {name for name in FORMAT_TITLES if decode_of(name) is not None}
+    assert listed == DECODED | {"gguf", "numpy"}
+    assert {"gguf", "numpy"} <= HEADERS_ONLY
 
 
 def test_decoding_tells_how_far_it_is() -> None:

@@ -107,7 +107,7 @@ def test_decoding_starts_its_worker_and_nothing_else(tmp_path: Path) -> None:
     assert len(report["told"]) == len(CHECKPOINTS)
     assert beyond_the_worker(report) == {}
     assert trespasses(report)
-    assert sum(told["result"].get("tensors", 0) for told in report["told"].values()) > 1_000
+    assert sum(told["result"].get("tensors") or 0 for told in report["told"].values()) > 1_000
     assert not {name.partition(".")[0] for name in report["modules"]} & set(FRAMEWORKS)
     assert [path.name for path in tmp_path.rglob("*")] == ["home"]
 

@@ -20,6 +20,9 @@ from tests import demo
 from tests.app.fakes import GIB
 from tests.checkpoints import write_sharded
 from tests.conftest import SIZES, Snap, settle
+from tests.parse.gguf_files import Row, word
+from tests.parse.gguf_files import gguf as gguf_file
+from tests.parse.gguf_files import number as whole_number
 
 FIXTURES: Final = Path(__file__).resolve().parents[1] / "fixtures"
 SMALL, USUAL = SIZES
@@ -35,14 +38,14 @@ def app(path: str) -> Explorer:
 
 
 def gguf(root: Path) -> None:
-    """A model of llama.cpp: its first bytes, and nothing that is read further."""
-    (root / "llama-q4_k_m.gguf").write_bytes(
-        b"GGUF"
-        + (3).to_bytes(4, "little")
-        + (291).to_bytes(8, "little")
-        + (24).to_bytes(8, "little")
-        + bytes(8192)
-    )
+    """A model of llama.cpp, of two layers."""
+    rows = [Row("token_embd.weight", (256, 32), 12), Row("output_norm.weight", (256,), 0, 32 * 144)]
+    for layer in range(2):
+        at = 32 * 144 + 1024 + layer * 144 * 48
+        rows += [Row(f"blk.{layer}.attn_q.weight", (256, 16), 12, at)]
+        rows += [Row(f"blk.{layer}.ffn_up.weight", (256, 32), 12, at + 16 * 144)]
+    pairs = [word("general.architecture", "llama"), whole_number("llama.block_count", 2)]
+    (root / "llama-q4_k_m.gguf").write_bytes(gguf_file(rows, pairs, data=32 * 144 + 1024 + 2 * 48 * 144))
 
 
 def saves(root: Path) -> None:

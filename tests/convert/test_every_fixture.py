@@ -26,8 +26,11 @@ REFUSED = {
     "deepspeed/handbuilt-legacy-categories-tp2-dp2": "universal.average",
     "deepspeed/uc-from-autotp2-llama-tied-vocab-zero1-bf16": "deepspeed.universal_shape",
     "deepspeed/uc-from-zero2-w4-bf16-roundrobin": "deepspeed.universal_values",
+    **dict.fromkeys(("gguf/llama_mixed", "gguf/llama_mixed_be"), "convert.headers_only"),
     "hf/index_errors": "index.shard_missing",
     "hf/vllm_sharded_state_tp2": "vllm.geometry",
+    "numpy/arrays": "convert.headers_only",
+    **dict.fromkeys(("orbax/ocdbt", "orbax/zarr", "orbax/zarr3"), "convert.headers_only"),
     "torch/fsdp1_local_world2": "fsdp.local_state",
     "torch/zip_complex128": "torch.tensor_dtype",
     "torch/zip_meta": "torch.tensor_meta",
@@ -36,6 +39,7 @@ REFUSED = {
     "torch/zip_skip_data": "torch.storage_unwritten",
     "torch/zip_sparse_coo": "torch.tensor_kind",
     "torch/zip_truncated": "zip.no_end_record",
+    "zarr/group_v3": "convert.headers_only",
 }
 """What each of these is refused for: the first blocker of its plan."""
 NAMES = sorted(

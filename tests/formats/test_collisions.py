@@ -34,7 +34,9 @@ from tests.checkpoints import (
     write_torch_zip,
 )
 from tests.formats.looking import FIXTURES, codes, errors, look, the
-from tests.formats.test_recognised_only import gguf, write_arrays, write_hdf5, write_onnx, write_saved_model
+from tests.formats.test_headers_only import write_arrays
+from tests.formats.test_recognised_only import write_hdf5, write_onnx, write_saved_model
+from tests.parse.gguf_files import gguf
 
 
 def copied(name: str, folder: Path) -> Path:
@@ -108,8 +110,8 @@ def test_gguf_beside_safetensors_is_composite(tmp_path: Path) -> None:
     descriptor = look(tmp_path)
     assert_both(descriptor, "hf_safetensors", "gguf")
     assert "layout.weight_sets" in codes(descriptor)
-    assert descriptor.tensors.count == len(LLAMA)
-    assert descriptor.resources.logical_bytes.bytes is None
+    assert descriptor.tensors.count == len(LLAMA) + 1
+    assert descriptor.resources.output_bytes.bytes is None
 
 
 def test_mistrals_file_beside_shards_is_the_same_model_twice(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ EXPECTED = (
     (r"dcp/.+", "torch_dcp"),
     (r"deepspeed/uc-from-.+", "deepspeed_universal"),
     (r"deepspeed/.+", "deepspeed_zero"),
+    (r"gguf/.+", "gguf"),
     (r"hf/bin_.+", "hf_torch"),
     (r"hf/meta_consolidated_mp2", "meta_consolidated"),
     (r"hf/mistral_consolidated", "mistral_consolidated"),
@@ -26,10 +27,13 @@ EXPECTED = (
     (r"hf/.+", "hf_safetensors"),
     (r"megatron/(dist_zarr|torch_dist)_.+", "megatron_dist"),
     (r"megatron/legacy_.+", "megatron_legacy"),
+    (r"numpy/.+", "numpy"),
+    (r"orbax/.+", "orbax"),
     (r"peft/.+", "peft_adapter"),
     (r"torch/fsdp1_full_world2", "torch_save"),
     (r"torch/fsdp.+", "fsdp_rank_files"),
     (r"torch/.+", "torch_save"),
+    (r"zarr/.+", "zarr"),
 )
 """The first pattern that is the whole name of a fixture says its format. A full FSDP save is one plain file of torch.save."""
 REFUSED = {"torch/zip_truncated"}

@@ -1,7 +1,6 @@
 """Formats that are told by names and first bytes, and not read further."""
 
 import json
-import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -16,20 +15,6 @@ from tests.formats.looking import codes, errors, look, the
 
 TABLE_END = bytes.fromhex("57fb808b247547db")
 """The number that every LevelDB table ends in, 0xdb4775248b80fb57, as it stands in the file."""
-
-
-def gguf(version: int = 3, tensors: int = 2, pairs: int = 3, order: str = "<", body: int = 4096) -> bytes:
-    counts = "QQ" if version > 1 else "II"
-    return b"GGUF" + struct.pack(f"{order}I{counts}", version, tensors, pairs) + bytes(body)
-
-
-def npy(descr: str = "<f4") -> bytes:
-    header = repr({"descr": descr, "fortran_order": False, "shape": (2,)}).encode() + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(8)
-
-
-def write_gguf(root: Path) -> None:
-    (root / "model-q4.gguf").write_bytes(gguf())
 
 
 def write_nemo(root: Path) -> None:
@@ -49,12 +34,6 @@ def write_orbax(root: Path, step: str = "") -> None:
         (item / name).write_bytes(bytes(16))
     write_json(item / "_METADATA", {"tree_metadata": {"('a',)": {}, "('b',)": {}}, "use_ocdbt": True})
     write_json(top / "_CHECKPOINT_METADATA", {"init_timestamp_nsecs": 1, "commit_timestamp_nsecs": 2})
-
-
-def write_arrays(root: Path) -> None:
-    with zipfile.ZipFile(root / "weights.npz", "w") as archive:
-        archive.writestr("a.npy", npy())
-        archive.writestr("b.npy", npy())
 
 
 def write_tensorflow(root: Path) -> None:
@@ -87,10 +66,8 @@ def write_onnx(root: Path) -> None:
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
-    "gguf": ("gguf", write_gguf),
     "nemo": ("nemo", write_nemo),
     "orbax": ("orbax", write_orbax),
-    "numpy": ("numpy", write_arrays),
     "tensorflow": ("tensorflow", write_tensorflow),
     "saved model": ("tensorflow", write_saved_model),
     "keras": ("keras", write_keras),
@@ -126,7 +103,7 @@ def test_every_figure_has_a_reason_where_it_has_no_number(name: str, tmp_path: P
     for figure in ("logical_bytes", "output_bytes", "temporary_bytes", "peak_ram_bytes"):
         estimate = getattr(resources, figure)
         assert estimate.bytes is None
-        assert "recognised only" in estimate.note
+        assert "recognised only" in estimate.note or "nothing here converts it" in estimate.note
 
 
 @pytest.mark.parametrize(
@@ -156,46 +133,6 @@ def test_a_pointer_in_place_of_the_file_is_named(name: str, tmp_path: Path) -> N
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 123456\n"
     (tmp_path / name).write_text(pointer)
     assert "file.lfs_pointer" in errors(look(tmp_path))
-
-
-@pytest.mark.parametrize(("version", "order"), [(1, "<"), (2, "<"), (3, "<"), (3, ">")])
-def test_the_head_of_gguf_tells_version_and_counts(version: int, order: str, tmp_path: Path) -> None:
-    (tmp_path / "a.gguf").write_bytes(gguf(version, 7, 5, order))
-    descriptor = look(tmp_path)
-    magic = next(item for item in descriptor.classification.evidence if item.kind == "magic")
-    assert magic.says == f"GGUF version {version}, declares 7 tensors and 5 metadata keys"
-    assert ("gguf.big_endian" in codes(descriptor)) is (order == ">")
-
-
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [
-        (b"\xff\x00\xfe is none", "gguf.magic"),
-        (b"GGUF\x03", "gguf.truncated"),
-        (gguf()[:20], "gguf.truncated"),
-        (gguf(version=9), "gguf.version"),
-        (gguf(version=0), "gguf.version"),
-        (gguf(tensors=1 << 62), "gguf.counts"),
-        (gguf(pairs=400), "gguf.counts"),
-    ],
-)
-def test_a_head_that_makes_no_sense_is_an_error(content: bytes, code: str, tmp_path: Path) -> None:
-    (tmp_path / "a.gguf").write_bytes(content)
-    assert code in errors(look(tmp_path))
-
-
-def test_split_gguf_files_are_counted(tmp_path: Path) -> None:
-    for number in (1, 3):
-        (tmp_path / f"big-{number:05}-of-00003.gguf").write_bytes(gguf())
-    descriptor = look(tmp_path)
-    assert the(descriptor, "layout.shard_gap").params["first"] == 2
-    assert len([part for part in descriptor.components if part.format == "gguf"]) == 1
-
-
-def test_quantisations_side_by_side_are_sets_of_their_own(tmp_path: Path) -> None:
-    for name in ("m-q4.gguf", "m-q8.gguf"):
-        (tmp_path / name).write_bytes(gguf())
-    assert the(look(tmp_path), "layout.weight_sets").params["count"] == 2
 
 
 @pytest.mark.parametrize("magic", [b"lmgg", b"fmgg", b"tjgg", b"algg"])
@@ -271,17 +208,6 @@ def test_orbax_steps_are_not_merged(tmp_path: Path) -> None:
     assert [part.name for part in descriptor.components] == ["0", "100"]
 
 
-@pytest.mark.parametrize("descr", ["|O", "O"])
-def test_an_array_of_objects_is_a_pickle(descr: str, tmp_path: Path) -> None:
-    (tmp_path / "a.npy").write_bytes(npy(descr))
-    assert "numpy.objects" in codes(look(tmp_path))
-
-
-def test_a_numpy_header_longer_than_its_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{}")
-    assert "numpy.header" in errors(look(tmp_path))
-
-
 def test_a_missing_tensorflow_data_file_is_counted_from_zero(tmp_path: Path) -> None:
     write_tensorflow(tmp_path)
     (tmp_path / "model.ckpt-9.data-00000-of-00002").unlink()
@@ -348,7 +274,7 @@ def test_external_data_belong_to_their_onnx_model(tmp_path: Path) -> None:
     assert part.files == ("model.onnx", "model.onnx_data")
 
 
-@pytest.mark.parametrize(("name", "writer"), [("model-q4.gguf", write_gguf), ("model.keras", write_keras)])
+@pytest.mark.parametrize(("name", "writer"), [("model.keras", write_keras), ("model.onnx", write_onnx)])
 def test_a_single_file_is_recognised(name: str, writer: Callable[[Path], None], tmp_path: Path) -> None:
     writer(tmp_path)
-    assert look(tmp_path / name).classification.format in {"gguf", "keras"}
+    assert look(tmp_path / name).classification.format in {"keras", "onnx"}

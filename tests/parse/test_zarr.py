@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.parse.zarr import BYTES, ZarrArray, zarr_array
+from shardscope.engine.parse.zarr import BYTES, ZarrArray, zarr3_array, zarr_array
 
 
 def declared(**values: Any) -> dict[str, Any]:
@@ -125,3 +125,83 @@ def test_no_document_raises_and_no_array_is_beyond_64_bits(changed: dict[str, An
         assert all(size >= 0 for size in array.grid)
     else:
         assert array
+
+
+V3: dict[str, Any] = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [5, 6],
+    "data_type": "float32",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 4]}},
+    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    "fill_value": 1.5,
+}
+
+
+def test_a_description_of_version_3_is_read() -> None:
+    array = zarr3_array(V3)
+    assert isinstance(array, ZarrArray)
+    assert (array.grid, array.dtype, array.separator, array.prefix) == ((3, 2), "F32", "/", "c")
+    assert (array.direct, array.big_endian, array.fill) == (True, False, "1.5")
+
+
+@pytest.mark.parametrize(
+    ("changed", "compressor"),
+    [
+        ({"codecs": [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 1}}]}, "zstd"),
+        (
+            {
+                "codecs": [
+                    {
+                        "name": "sharding_indexed",
+                        "configuration": {"codecs": [{"name": "bytes"}, {"name": "gzip"}]},
+                    }
+                ]
+            },
+            "shards of gzip",
+        ),
+        ({"codecs": [{"name": "sharding_indexed"}]}, "shards of unknown codecs"),
+        ({"codecs": ["bytes", 7]}, "one without a name"),
+    ],
+)
+def test_what_packs_a_chunk_is_named(changed: dict[str, Any], compressor: str) -> None:
+    array = zarr3_array(V3 | changed)
+    assert isinstance(array, ZarrArray)
+    assert (array.direct, array.compressor) == (False, compressor)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "complex64", "bool", "uint64"])
+def test_extended_types_of_version_3_are_known(dtype: str) -> None:
+    assert isinstance(zarr3_array(V3 | {"data_type": dtype}), ZarrArray)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"zarr_format": 2},
+        {"zarr_format": True},
+        {"node_type": "group"},
+        {"shape": None},
+        {"shape": [-1, 2]},
+        {"shape": [1 << 62, 1 << 62]},
+        {"shape": [1] * 65},
+        {"shape": [1 << 50, 6]},
+        {"data_type": "string"},
+        {"data_type": {"name": "numpy.datetime64"}},
+        {"data_type": ["float32"]},
+        {"chunk_grid": {"name": "rectilinear"}},
+        {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0, 4]}}},
+        {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}},
+        {"chunk_grid": None},
+        {"chunk_key_encoding": {"name": "fancy"}},
+        {"chunk_key_encoding": {"name": ["default"]}},
+        {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "../"}}},
+        {"codecs": []},
+        {"codecs": None},
+        {"codecs": ["bytes"] * 65},
+    ],
+)
+def test_what_describes_no_array_of_version_3_says_why(changed: dict[str, Any]) -> None:
+    assert isinstance(zarr3_array(V3 | changed), str)
+    assert isinstance(zarr3_array([]), str)

@@ -28,7 +28,7 @@ from shardscope.engine.model.descriptor import (
     Trust,
 )
 from shardscope.engine.model.evidence import Classification, Confidence, Evidence, Status
-from shardscope.engine.model.format_names import RECOGNISED_ONLY
+from shardscope.engine.model.format_names import NOT_CONVERTED
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Entry, Inventory, Kind
 from shardscope.engine.model.state import Presence, StatePart, StateScope
@@ -220,9 +220,7 @@ def _state(facts: Described) -> StateScope:
 def _trust(
     inventory: Inventory, facts: Described, opaque: Sequence[Entry], decoded: DecodedPlane | None
 ) -> Trust:
-    unread = {
-        entry.path for claim, found in facts if claim.format in RECOGNISED_ONLY for entry in found.opaque
-    }
+    unread = {entry.path for claim, found in facts if claim.format in NOT_CONVERTED for entry in found.opaque}
     rest = sum(entry.path not in unread for entry in opaque)
     needs = []
     if rest and decoded is not None:

@@ -28,6 +28,7 @@ from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue
+from shardscope.engine.model.format_names import FORMAT_TITLES, HEADERS_ONLY
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import RenamesDocument
 from shardscope.engine.model.plan import (
@@ -85,7 +86,7 @@ def prepare(
     tensors. `found` is what `look_for_plan` found before: then nothing is looked at again, and plans can be made one after
     the other.
 
-    Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.opaque`; `Cancelled`.
+    Raises `Fault`: those of `inspect` and of `convert.planning.plan`, `convert.headers_only`, `convert.opaque`; `Cancelled`.
     """
     if found is None:
         found = look_for_plan(
@@ -97,6 +98,8 @@ def prepare(
             cancel=cancel,
             progress=progress,
         )
+    if (name := found.descriptor.classification.format) in HEADERS_ONLY:
+        raise Fault("convert.headers_only", format=FORMAT_TITLES[name])
     catalogue = found.catalogue or Catalogue(())
     decoded = found.descriptor.decoded is not UNSET
     opaque = found.descriptor.trust.opaque_files

@@ -5,8 +5,9 @@ It is entered for one invocation, by a person's intent, and never remembered.
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from math import prod
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,15 +21,21 @@ from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
 from shardscope.engine.model.escalation import Intent
+from shardscope.engine.model.format_names import HEADERS_ONLY, NOT_CONVERTED
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.oracle import Oracle
+from shardscope.engine.model.outline import Outline
 from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.progress import Pace, Progress
 from shardscope.engine.model.tensors import DTYPES, TensorTable
-from shardscope.engine.model.text import display_name
+from shardscope.engine.model.text import display_name, path_text
+from shardscope.engine.parse.pickled.outline import NODES, outline
 
 _REFERENCES = 4_096
 """References that a descriptor lists; foreign ones come first."""
+
+_OUTLINED: Final = 100_000
+"""Nodes of all outlines together."""
 
 Described = list[tuple[Claim, Facts]]
 
@@ -43,6 +50,8 @@ class Decoding(Struct, frozen=True):
     """Whether every byte of the records of tensors is read to compare the checksums that archives record."""
     compares_all: bool = False
     """Whether numbers that a checkpoint holds twice are all compared, and not a bounded part of them."""
+    outlines: bool = False
+    """Whether what the pickles say is kept as bounded trees to look at."""
 
 
 class Decoded(Struct, frozen=True):
@@ -55,6 +64,8 @@ class Decoded(Struct, frozen=True):
     """The tensors of the component that is listed, and those of families that have no catalogue."""
     oracles: tuple[Oracle, ...] = ()
     """Numbers that files hold twice. A part of them was compared."""
+    outlines: tuple[Outline, ...] = ()
+    """What the streams say, where that was wished for."""
 
 
 def decode(
@@ -73,7 +84,7 @@ def decode(
     catalogue = Catalogue(tuple(decoder.tensors))
     if wish.checksums:
         decoder.payload_bytes += _checked(probe, catalogue)
-    table = table_of(catalogue.listed(wish.listed))
+    table = table_of(tensor for tensor in catalogue.listed(wish.listed) if not _is_in(tensor, rest))
     for tensor in probe.tensors:
         if tensor.file in rest:
             table.append(tensor.file, tensor.name, tensor.dtype, tensor.shape, tensor.begin, tensor.end)
@@ -89,13 +100,29 @@ def decode(
         components=components_of(catalogue),
         payload_bytes=decoder.payload_bytes,
     )
-    return Decoded(found, catalogue, plane, table, tuple(decoder.oracles))
+    outlines = outlines_of(decoder.used) if wish.outlines else ()
+    return Decoded(found, catalogue, plane, table, tuple(decoder.oracles), outlines)
+
+
+def _is_in(tensor: LogicalTensor, files: Set[str]) -> bool:
+    return bool(tensor.fragments) and tensor.fragments[0].record.file in files
 
 
 def catalogue_of_headers(probe: Probe, facts: Sequence[tuple[Claim, Facts]]) -> Catalogue:
-    """Return the catalogue of those claims that need no pickle. Nothing else about them changes."""
+    """Return the catalogue of those claims that need no pickle. Nothing else about them changes.
+
+    What is only listed from headers is left out beside what can be converted: the two are not one set of tensors.
+    """
     decoder = Decoder(probe, _refuse)
-    _families(decoder, [(claim, described) for claim, described in facts if not described.opaque])
+    converted = any(claim.format not in NOT_CONVERTED for claim, _ in facts)
+    _families(
+        decoder,
+        [
+            (claim, described)
+            for claim, described in facts
+            if not described.opaque and not (converted and claim.format in HEADERS_ONLY)
+        ],
+    )
     return Catalogue(tuple(decoder.tensors))
 
 
@@ -133,14 +160,20 @@ def _refuse(data: bytes, pickles: int) -> Pickled:  # noqa: ARG001 - as a reader
 
 
 def _families(decoder: Decoder, facts: Sequence[tuple[Claim, Facts]]) -> tuple[Described, set[str]]:
-    """Let every claim's family add its tensors; return the facts, and the files of claims whose family has no catalogue."""
+    """Let every claim's family add its tensors; return the facts, and the files of claims whose rows the safe plane has listed.
+
+    These are those of families without a catalogue, and of those that are listed from headers: a catalogue leaves out types that
+    safetensors does not have. Arrays of chunks stand under the names of their folders.
+    """
     found: Described = []
     rest: set[str] = set()
     blockers = decoder.probe.blockers
     for claim, described in facts:
         family = decode_of(claim.format)
-        if family is None:
+        if family is None or claim.format in HEADERS_ONLY:
             rest.update(entry.text for entry in claim.files)
+            rest.update(path_text(entry.path.rpartition(b"/")[0]) or "." for entry in claim.files)
+        if family is None:
             found.append((claim, described))
             continue
         before, reported = len(decoder.tensors), {id(item) for item in blockers}
@@ -193,6 +226,20 @@ def _weighed(facts: Facts, added: Sequence[LogicalTensor], *, broken: bool) -> F
     if len(known) < len(sizes):
         return replace(facts, weight_reason="a tensor is of a type that safetensors does not have")
     return replace(facts, weight_bytes=sum(known), weight_reason=None)
+
+
+def outlines_of(used: Sequence[PickleUse]) -> tuple[Outline, ...]:
+    """Return what streams say as trees to look at, until there are as many nodes as a person could ever look at."""
+    found: list[Outline] = []
+    left = _OUTLINED
+    for use in used:
+        nodes = outline(use.pickled, min(NODES, left)) if left else ()
+        if not nodes:
+            break
+        left -= len(nodes)
+        cut = any(node.left_out for node in nodes)
+        found.append(Outline(use.entry.text, use.begin, nodes, cut))
+    return tuple(found)
 
 
 def references_of(used: Sequence[PickleUse]) -> tuple[Reference, ...]:

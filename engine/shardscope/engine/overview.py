@@ -8,6 +8,7 @@ from math import prod
 from typing import Final
 
 from shardscope.engine.model.descriptor import TensorsOverview
+from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.tensors import DTYPES, DTypeShare, TensorTable
 
 _LARGEST: Final = 5
@@ -62,7 +63,7 @@ def _shares(table: TensorTable, kinds: _Kinds, sizes: Sequence[int] | None) -> l
         else:
             rows = zip(table.column("dtype"), sizes or (), strict=True)
             size = sum(size for dtype, size in rows if dtype == number)
-            shares.append(DTypeShare(name, count, None, size))
+            shares.append(DTypeShare(name, count, elements[number] if name in BLOCK_TYPES else None, size))
     return shares
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.evidence import Basis
-from shardscope.engine.model.format_names import RECOGNISED_ONLY
+from shardscope.engine.model.format_names import NOT_CONVERTED, RECOGNISED_ONLY
 from shardscope.engine.model.resources import Estimate, Resources
 from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.tensors import TensorTable
@@ -31,6 +31,8 @@ def resources_of(
         if logical is None
         else _unknown("several weight sets stand side by side, and which of them is meant was not said")
         if several
+        else _unknown(_why_not_planned(facts))
+        if all(claim.format in NOT_CONVERTED for claim, _ in facts)
         else Estimate(
             logical + headers, Basis.DERIVED, "an estimate: weights as they are stored, with headers"
         ),
@@ -60,4 +62,6 @@ def _why_not_planned(facts: Described) -> str:
         return "no format was decided, so no conversion can be planned"
     if all(claim.format in RECOGNISED_ONLY for claim, _ in facts):
         return "the format is recognised only: nothing here converts it"
+    if all(claim.format in NOT_CONVERTED for claim, _ in facts):
+        return "the format is listed from headers: nothing here converts it"
     return "a conversion plan computes it; none was made"

@@ -11,7 +11,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity
 from shardscope.engine.model.descriptor import AdapterMatch, AdapterStatus, Trust
 from shardscope.engine.model.evidence import Classification, Status
-from shardscope.engine.model.format_names import RECOGNISED_ONLY
+from shardscope.engine.model.format_names import HEADERS_ONLY, NOT_CONVERTED
 from shardscope.engine.model.state import Presence, StateScope
 from shardscope.engine.model.tensors import TensorSummary
 from shardscope.engine.model.text import counted
@@ -81,8 +81,8 @@ def _escalate(
         return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, "nothing here is opaque")
     if state.weights.presence is Presence.PRESENT:
         return Step(StepName.ESCALATE, StepState.NOT_NEEDED, None, f"weights are readable; {left} beside")
-    if format_name in RECOGNISED_ONLY:
-        says = f"{left}; the format is recognised only"
+    if format_name in NOT_CONVERTED:
+        says = f"{left}; nothing here reads more of the format"
         return Step(StepName.ESCALATE, StepState.NOT_AVAILABLE, _opaque_code(blockers), says)
     says = f"{left}; --decode reads pickles as data, for one run"
     return Step(StepName.ESCALATE, StepState.ON_REQUEST, _opaque_code(blockers), says)
@@ -96,7 +96,10 @@ def _adapt(format_name: str, adapter: AdapterMatch, *, readable: bool) -> Step:
     if format_name == COMPOSITE:
         says = "one part at a time: inspect its folder"
         return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, "layout.composite", says)
-    if format_name in RECOGNISED_ONLY:
+    if format_name in HEADERS_ONLY:
+        says = "listed from headers; nothing here converts the format"
+        return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, None, says)
+    if format_name in NOT_CONVERTED:
         return Step(StepName.ADAPT, StepState.NOT_AVAILABLE, None, "the format is recognised only")
     if adapter.status is AdapterStatus.AMBIGUOUS:
         says = "a capability was named; no adapter is here"
@@ -119,9 +122,9 @@ def _validate(tensors: TensorSummary, trust: Trust, blockers: Sequence[Blocker],
     if tensors.files_examined:
         says = f"shapes and ranges hold in {counted(tensors.files_examined, 'header')}"
         return Step(StepName.VALIDATE, StepState.CURRENT, None, says)
-    if trust.opaque_files:
-        says = "the tensors are opaque"
-        return Step(StepName.VALIDATE, StepState.STOPPED, _opaque_code(blockers), says)
+    opaque = _opaque_code(blockers)
+    if trust.opaque_files and opaque is not None:
+        return Step(StepName.VALIDATE, StepState.STOPPED, opaque, "the tensors are opaque")
     return Step(StepName.VALIDATE, StepState.NOT_AVAILABLE, None, "recognised only; tensors are not read")
 
 
@@ -130,7 +133,7 @@ def _materialize(format_name: str, blockers: Sequence[Blocker], *, readable: boo
         return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "it is canonical already")
     if format_name == ADAPTER:
         return Step(StepName.MATERIALIZE, StepState.NOT_NEEDED, None, "an adapter stays an adapter")
-    if format_name in RECOGNISED_ONLY or format_name == COMPOSITE:
+    if format_name in NOT_CONVERTED or format_name == COMPOSITE:
         return Step(StepName.MATERIALIZE, StepState.NOT_AVAILABLE, None, "nothing here converts it as it is")
     code = _first(blockers, Blocks.CONVERT, errors_only=True)
     if code is not None:

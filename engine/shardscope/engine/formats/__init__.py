@@ -31,6 +31,7 @@ from shardscope.engine.formats.protocol import Format
 from shardscope.engine.formats.tensorflow import TENSORFLOW
 from shardscope.engine.formats.torch_save import TORCH_SAVE
 from shardscope.engine.formats.vllm_sharded_state import VLLM_SHARDED_STATE
+from shardscope.engine.formats.zarr_arrays import ZARR_ARRAYS
 
 FORMATS: Final[tuple[Format, ...]] = (
     BUNDLE_FORMAT,
@@ -56,6 +57,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     HF_TORCH,
     HF_SAFETENSORS,
     NUMPY_ARRAYS,
+    ZARR_ARRAYS,
     TORCH_SAVE,
 )
 """Every family that inspection can recognise."""

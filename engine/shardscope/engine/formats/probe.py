@@ -5,13 +5,13 @@ never hides what the others say.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from shardscope.engine.formats.folder import Folder, folder_of
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.facts import (
-    GgufHead,
+    GgufHeader,
     JsonDocument,
     Nature,
     SafetensorsHeader,
@@ -138,22 +138,29 @@ class Probe:
 
         return self._remember(self._archives, entry, read)
 
-    def directory(self, entry: Entry) -> ZipDirectory | None:
-        """Return the directory of a zip that torch.save did not write; None where it is none."""
-        return self._remember(self._directories, entry, lambda reader: self._zip_directory(entry, reader))
+    def directory(self, entry: Entry, *usual: str) -> ZipDirectory | None:
+        """Return the directory of a zip that torch.save did not write; None where it is none. Codes in `usual` deserve no word."""
+        return self._remember(
+            self._directories, entry, lambda reader: self._zip_directory(entry, reader, usual)
+        )
 
-    def gguf(self, entry: Entry) -> GgufHead | None:
-        """Return the head of a GGUF file; None where there is none. Not remembered."""
+    def gguf(self, entry: Entry) -> GgufHeader | None:
+        """Return the header of a GGUF file; None where there is none. Not remembered."""
 
-        def read(reader: Reader) -> GgufHead:
+        def read(reader: Reader) -> GgufHeader:
             from shardscope.engine.parse import gguf
 
-            head = gguf.read_head(reader)
-            for finding in head.notes:
+            header = gguf.read_header(reader, self.limits)
+            self._header_bytes += header.data_begin
+            self._within("header_bytes_total", self._header_bytes)
+            self._within("tensors", len(self.tensors) + len(header.names))
+            for finding in header.notes:
                 self.note(finding, entry)
-            return head
+            return header
 
-        return self.guarded(entry, read)
+        header = self.guarded(entry, read)
+        self.headers_read += header is not None
+        return header
 
     def header(self, entry: Entry) -> SafetensorsHeader | None:
         """Return a safetensors header; None where there is none. Not remembered: a million tensors would not fit."""
@@ -187,12 +194,17 @@ class Probe:
         """Add a file's tensors to the table."""
         self.tensors.extend(entry.text, header)
 
-    def catalogue_array(self, place: str, name: str, dtype: str, shape: tuple[int, ...], size: int) -> bool:
-        """Add an array that a JSON document describes, stored under the folder `place`; false where the limit is reached."""
+    def catalogue_array(
+        self, place: str, name: str, dtype: str, shape: tuple[int, ...], size: int, begin: int = 0
+    ) -> bool:
+        """Add an array that a description of its own tells of; false where the limit is reached.
+
+        `place` is the file that holds it from `begin` on, or the folder of its chunks.
+        """
         if len(self.tensors) >= self.limits.tensors:
             self.report("limit.tensors", place, limit=self.limits.tensors, found=len(self.tensors) + 1)
             return False
-        self.tensors.append(place, name, dtype, shape, 0, size)
+        self.tensors.append(place, name, dtype, shape, begin, begin + size)
         self.headers_read += 1
         return True
 
@@ -211,12 +223,13 @@ class Probe:
 
         return read
 
-    def _zip_directory(self, entry: Entry, reader: Reader) -> ZipDirectory:
+    def _zip_directory(self, entry: Entry, reader: Reader, usual: Sequence[str] = ()) -> ZipDirectory:
         from shardscope.engine.parse import zip as zip_parser
 
         directory = zip_parser.read_directory(reader, self.limits)
         for finding in directory.notes:
-            self.note(finding, entry)
+            if finding.code not in usual:
+                self.note(finding, entry)
         return directory
 
     def _within(self, limit: str, found: int) -> None:

@@ -154,3 +154,38 @@ class GgufHead(Struct, frozen=True):
     pairs: int
     """Keys of metadata with their values."""
     notes: tuple[Finding, ...] = ()
+
+
+class GgufArray(Struct, frozen=True):
+    """A list in the metadata of a GGUF file: how long it is, not what is in it."""
+
+    kind: str
+    """`string`, `int32`, `array`, ..."""
+    count: int
+
+
+class GgufText(Struct, frozen=True):
+    """A text of the metadata that is too long to keep."""
+
+    bytes: int
+
+
+GgufValue = bool | int | float | str | GgufArray | GgufText
+
+
+class GgufHeader(Struct, frozen=True):
+    """What stands before the data of a GGUF file, in columns, in the order of the file. Offsets are absolute."""
+
+    head: GgufHead
+    alignment: int
+    """Every tensor begins at a multiple of it, counted from the start of the data."""
+    data_begin: int
+    metadata: dict[str, GgufValue]
+    names: list[str]
+    dtypes: list[str]
+    """Names of ggml; `ggml N` for a number that is not known."""
+    shapes: list[tuple[int, ...]]
+    """Row-major: the dimension that the file names first is the fastest, and stands last here."""
+    begins: list[int]
+    ends: list[int]
+    notes: tuple[Finding, ...] = ()

@@ -24,6 +24,7 @@ FORMAT_TITLES: Final = {
     "nemo": "NeMo archive",
     "orbax": "Orbax checkpoint",
     "numpy": "NumPy arrays",
+    "zarr": "Zarr arrays",
     "tensorflow": "TensorFlow checkpoint",
     "keras": "Keras model",
     "onnx": "ONNX model",
@@ -34,10 +35,15 @@ FORMAT_TITLES: Final = {
 }
 """By the name that `classification.format` carries."""
 
-RECOGNISED_ONLY: Final = frozenset({"gguf", "nemo", "orbax", "numpy", "tensorflow", "keras", "onnx"})
+RECOGNISED_ONLY: Final = frozenset({"nemo", "tensorflow", "keras", "onnx"})
 """Formats whose files are told by names and first bytes, and which nothing here reads further."""
 
-DECODED: Final = (frozenset(FORMAT_TITLES) - RECOGNISED_ONLY | {"nemo"}) - {
+HEADERS_ONLY: Final = frozenset({"gguf", "numpy", "zarr", "orbax"})
+"""Formats whose tensors are listed from headers, and which nothing here converts."""
+
+NOT_CONVERTED: Final = RECOGNISED_ONLY | HEADERS_ONLY
+
+DECODED: Final = (frozenset(FORMAT_TITLES) - NOT_CONVERTED | {"nemo"}) - {
     "composite",
     "ambiguous",
     "unknown",

@@ -13,7 +13,7 @@ decoded."""
 
 
 def decode_of(format_name: str) -> Decode | None:  # noqa: C901 - one case a family
-    """Return how a family lists its tensors; null for one that is recognised only."""
+    """Return how a family lists its tensors; null for one that has no catalogue."""
     match format_name:
         case "torch_save":
             from shardscope.engine.formats.decode import torch_save
@@ -79,5 +79,13 @@ def decode_of(format_name: str) -> Decode | None:  # noqa: C901 - one case a fam
             from shardscope.engine.formats.decode import accelerate_state
 
             return accelerate_state.decode
+        case "gguf":
+            from shardscope.engine.formats.decode import headers_only
+
+            return headers_only.decode_gguf
+        case "numpy":
+            from shardscope.engine.formats.decode import headers_only
+
+            return headers_only.decode_numpy
         case _:
             return None

@@ -3,6 +3,8 @@
 Hugging Face and Mistral safetensors, adapters, and the raw files of an offload folder.
 """
 
+from collections.abc import Set
+
 from msgspec.structs import replace
 
 from shardscope.engine.formats.decode.torch_save import list_files, settled
@@ -34,17 +36,20 @@ def decode_adapter(decoder: Decoder, claim: Claim, facts: Facts) -> Facts:
     return replace(known, state=replace(known.state, weights=replace(known.state.weights, reason=reason)))
 
 
-def whole_file(entry: Entry) -> Record:
+def whole_file(entry: Entry, *, big_endian: bool = False) -> Record:
     """Return a file as one record, for fragments at places in it."""
-    return Record(entry.text, 0, entry.size, entry.size)
+    return Record(entry.text, 0, entry.size, entry.size, big_endian=big_endian)
 
 
-def listed(table: TensorTable, files: tuple[Entry, ...]) -> list[LogicalTensor]:
+def listed(
+    table: TensorTable, files: tuple[Entry, ...], swapped: Set[str] = frozenset()
+) -> list[LogicalTensor]:
     """Return the rows of the safe plane's table that are in some files, each tensor whole and row-major.
 
+    `swapped` names the files of big-endian elements.
     A row whose bytes are not those of its dtype and shape has no fragment: the safe plane has reported it.
     """
-    records = {entry.text: whole_file(entry) for entry in files}
+    records = {entry.text: whole_file(entry, big_endian=entry.text in swapped) for entry in files}
     by_number = [records.get(name) for name in table.files]
     dtypes, shapes = table.dtypes, table.shapes
     sizes = table.sizes()

@@ -1,0 +1,67 @@
+"""The element types of ggml, as GGUF files number them: blocks of so many elements in so many bytes.
+
+Names, block sizes and bytes are those of ggml's `ggml.h` and `ggml-common.h` and of `gguf.constants` of the Python package, 0.19,
+where both agree. Type 9 (`Q8_1`) has 36 bytes in the one and 40 in the other; it is made while computing and stands in no
+file, so it is not known here. Numbers 4, 5, 31 to 33 and 36 to 38 were given up.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+
+class BlockType(Struct, frozen=True):
+    """One type: `block` elements, along the fastest dimension, take `bytes`."""
+
+    name: str
+    block: int
+    bytes: int
+
+    @property
+    def bits(self) -> float:
+        """Bits for each element, scales included."""
+        return 8 * self.bytes / self.block
+
+
+GGML_TYPES: Final[dict[int, BlockType]] = {
+    number: BlockType(name, block, size)
+    for number, name, block, size in (
+        (0, "F32", 1, 4),
+        (1, "F16", 1, 2),
+        (2, "Q4_0", 32, 18),
+        (3, "Q4_1", 32, 20),
+        (6, "Q5_0", 32, 22),
+        (7, "Q5_1", 32, 24),
+        (8, "Q8_0", 32, 34),
+        (10, "Q2_K", 256, 84),
+        (11, "Q3_K", 256, 110),
+        (12, "Q4_K", 256, 144),
+        (13, "Q5_K", 256, 176),
+        (14, "Q6_K", 256, 210),
+        (15, "Q8_K", 256, 292),
+        (16, "IQ2_XXS", 256, 66),
+        (17, "IQ2_XS", 256, 74),
+        (18, "IQ3_XXS", 256, 98),
+        (19, "IQ1_S", 256, 50),
+        (20, "IQ4_NL", 32, 18),
+        (21, "IQ3_S", 256, 110),
+        (22, "IQ2_S", 256, 82),
+        (23, "IQ4_XS", 256, 136),
+        (24, "I8", 1, 1),
+        (25, "I16", 1, 2),
+        (26, "I32", 1, 4),
+        (27, "I64", 1, 8),
+        (28, "F64", 1, 8),
+        (29, "IQ1_M", 256, 56),
+        (30, "BF16", 1, 2),
+        (34, "TQ1_0", 256, 54),
+        (35, "TQ2_0", 256, 66),
+        (39, "MXFP4", 32, 17),
+        (40, "NVFP4", 64, 36),
+        (41, "Q1_0", 128, 18),
+    )
+}
+"""By the number in the file."""
+
+BLOCK_TYPES: Final[dict[str, BlockType]] = {each.name: each for each in GGML_TYPES.values() if each.block > 1}
+"""The types of several elements a block, by name: shapes count elements, whatever the bytes are."""
