@@ -32,7 +32,7 @@ def _settings(read: SettingsRead, environ: Mapping[str, str]) -> Iterator[Settin
         if each.name == "theme":
             asked = value if value in theme_names() else None
             value = choose_theme(asked, environ)
-            if value != asked:
+            if value != asked and (asked is not None or environ.get("NO_COLOR")):
                 source, line = Source.ENVIRONMENT, None
         elif each.name == "memory":
             value = size_words(value)

@@ -12,12 +12,12 @@ from shardscope.widgets.safe import Part, Tone
 from shardscope.widgets.virtual_table import Column, VirtualTable
 
 CANDIDATE_COLUMNS: Final = (
-    Column("name", 24, grow=1),
+    Column("name", 20, grow=1),
     Column("what names tell", 26),
     Column("size", 10, right=True),
 )
 REPO_COLUMNS: Final = (
-    Column("repository", 24, grow=1),
+    Column("repository", 16, grow=1),
     Column("kind", 7),
     Column("revisions", 9, right=True),
     Column("size", 9, right=True),

@@ -170,9 +170,11 @@ class Open(Screen[None]):
         self.rows.show_rows(kept)
         self.rows.move_to(0)
         aside: Part = "" if self._offer.whole else ("  the first of more", Tone.CAUTION)
-        where = os.path.abspath(self._offer.folder)
-        words = "In this folder: " if self._offer.folder == "." else "In "
-        self.query_one("#caption", Static).update(content((words, Tone.MUTED), where, aside))
+        here = self._offer.folder == "."
+        parts: tuple[Part, ...] = (
+            (("In this folder", Tone.MUTED),) if here else (("In ", Tone.MUTED), self._offer.folder)
+        )
+        self.query_one("#caption", Static).update(content(*parts, aside))
 
     @property
     def _typed(self) -> str:
