@@ -14,6 +14,7 @@ from shardscope.engine.model.decoded import (
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Confidence
 from shardscope.engine.model.limits import DecodeLimits
+from shardscope.engine.model.outline import Outline, OutlineNode
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, MeshAxis, TensorMap
 from tests.app.explorers import PROFILE
@@ -25,6 +26,27 @@ REFERENCES: Final = (
     Reference("evil\u202e.payload\x1b[2J", "boom", "named", 2, False, 1, "rank_0.pt"),
     Reference("collections", "OrderedDict", "called", 59, True, 2, "rank_0.pt"),
     Reference("torch._utils", "_rebuild_tensor_v2", "called", 50, True, 2, "rank_0.pt"),
+)
+
+
+OUTLINES: Final = tuple(
+    Outline(
+        file,
+        0,
+        (
+            OutlineNode(-1, "object", "mapping", "dict of 4 keys"),
+            OutlineNode(0, "model", "mapping", "OrderedDict of 2 keys"),
+            OutlineNode(0, "args", "record", "Namespace of 2 fields"),
+            OutlineNode(0, "iteration", "value", "1200"),
+            OutlineNode(0, "hook", "name", "os.system (called)", foreign=True),
+            OutlineNode(1, "embed.weight", "tensor", "F32 [4, 4]  storage 0, saved from cuda:0"),
+            OutlineNode(1, "lm_head.weight", "shared", "the same as embed.weight"),
+            OutlineNode(2, "hidden_size", "value", "4096"),
+            OutlineNode(2, "history", "sequence", "list of 9000 items", left_out=9_000),
+        ),
+        left_out=True,
+    )
+    for file in FILES
 )
 
 
@@ -98,7 +120,7 @@ def decoded(listed: Listed = "model") -> Inspection:
         (each.name, each.dtype, each.shape, 128, f"{each.fragments[0].record.file} + 1")
         for each in catalogue.listed(listed)
     )
-    return inspection(
+    found = inspection(
         [*(entry(file, 3 << 20) for file in FILES), entry("notes.bin", 10)],
         table=tensor_table(rows),
         format="torch_dcp",
@@ -107,3 +129,5 @@ def decoded(listed: Listed = "model") -> Inspection:
         plane=a_plane(listed),
         catalogue=catalogue,
     )
+    found.outlines = OUTLINES
+    return found

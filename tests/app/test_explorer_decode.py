@@ -494,7 +494,7 @@ async def test_pickles_have_a_tab_once_they_were_decoded_and_not_before() -> Non
 async def test_the_streams_are_one_key_away_and_sort() -> None:
     app = explorer(engine())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(app, pilot, "9", "v")
+        await shown(app, pilot, "9", "v", "v")
         rows = [line for line in text(app).splitlines() if "1,200" in line or "1,201" in line]
         assert len(rows) == 2
         await pilot.press("s", "S")
@@ -504,6 +504,25 @@ async def test_the_streams_are_one_key_away_and_sort() -> None:
         await pilot.press("v")
         await settle(pilot)
         assert "os.system" in text(app)
+
+
+async def test_what_pickles_say_is_a_tree_that_can_be_searched() -> None:
+    app = explorer(engine())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(app, pilot, "9", "v", "right", "down", "right")
+        assert "os.system (called)" in text(app)
+        assert "▲ foreign" in text(app)
+        assert "9,000 not shown" not in text(app)
+        await pilot.press("slash", *"history", "enter")
+        await settle(pilot)
+        assert "object > args > history" in text(app)
+        assert "list of 9000 items, 9,000 not shown" in text(app)
+        await pilot.press("enter")
+        await settle(pilot)
+        tree = screen(app).query_one(FileTree)
+        assert tree.has_focus
+        assert tree.entry is not None
+        assert tree.entry.path == b"rank_0.pt"
 
 
 async def test_a_name_can_be_searched_and_leads_to_its_file() -> None:

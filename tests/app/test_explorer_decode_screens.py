@@ -33,7 +33,8 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "decoded tensors": ("d", "D", "6"),
     "tensor": ("d", "D", "6", "enter"),
     "pickles": ("d", "D", "9"),
-    "streams": ("d", "D", "9", "v"),
+    "records": ("d", "D", "9", "v", "down", "right", "down", "right", "down", "right"),
+    "streams": ("d", "D", "9", "v", "v"),
 }
 
 
@@ -142,7 +143,7 @@ async def test_no_name_of_a_decoded_checkpoint_acts_on_the_terminal() -> None:
     engine = FakeEngine(opaque(), decoded=found)
     async with captured(explorer(engine, path=f"here/{whole}"), size=(200, 60)) as (pilot, driver):
         await settle(pilot)
-        for key in ("d", "D", "6", "enter", "escape", "9", "v"):
+        for key in ("d", "D", "6", "enter", "escape", "9", "v", "v"):
             await pilot.press(key)
             await settle(pilot)
         for what, (raw, seen) in NAMES.items():

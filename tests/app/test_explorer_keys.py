@@ -21,17 +21,32 @@ from shardscope.app.explorer.reference import Reference
 from shardscope.app.explorer.report import bound as report
 from shardscope.app.explorer.workspace import Workspace
 from shardscope.widgets.blockers_panel import BlockersPanel
+from shardscope.widgets.layout_panel import LayoutPanel
 from shardscope.widgets.pickle_panel import PicklePanel
 from shardscope.widgets.rank_map import RankMap
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.tensor_table import TensorPanel
+from shardscope.widgets.tensor_tree_view import TensorTree
+from shardscope.widgets.tensor_views import TensorViews
 from shardscope.widgets.virtual_table import VirtualTable
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
 
 OWNERS = (
     *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, NotDone, OwnError, Choose, Reference),
-    *(VirtualRows, VirtualTable, RankMap, BlockersPanel, TensorPanel, PicklePanel, Decode, Detail),
+    *(
+        VirtualRows,
+        VirtualTable,
+        RankMap,
+        BlockersPanel,
+        TensorPanel,
+        PicklePanel,
+        TensorViews,
+        TensorTree,
+        LayoutPanel,
+        Decode,
+        Detail,
+    ),
     *report.OWNERS,
 )
 

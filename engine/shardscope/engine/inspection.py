@@ -35,6 +35,7 @@ from shardscope.engine.source.source import Source
 if TYPE_CHECKING:  # decoding is loaded where it is asked for
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.catalogue import Catalogue
+    from shardscope.engine.model.outline import Outline
 
 DigestMode = Literal["auto", "all", "none"]
 _UNREADABLE: Final = "it could not be read"
@@ -53,6 +54,7 @@ class Inspection:
         read_whole: frozenset[bytes],
         catalogue: "Catalogue | None" = None,
         model: ModelFacts | None = None,
+        outlines: "tuple[Outline, ...]" = (),
     ) -> None:
         self.path = path
         """As it was given."""
@@ -66,6 +68,8 @@ class Inspection:
         """Every tensor with its fragments and its map; null unless decoding or the catalogue was asked for."""
         self.model = model
         """What the checkpoint declares of its model, for mapping tables; null where no family knows it."""
+        self.outlines = outlines
+        """What the pickles say, where decoding was asked to keep it."""
 
     def exit_code(self, fail_on: Severity | None = None) -> ExitCode:
         """Return how a process that made this inspection ends."""
@@ -147,7 +151,8 @@ def inspect(
     )
     model = next((found.model for _, found in facts if found.model is not None), None)
     read_whole = frozenset(probe.read_whole)
-    return Inspection(path, hf_cache, descriptor, tensors, inventory, read_whole, catalogue, model)
+    outlines = () if decoded is None else decoded.outlines
+    return Inspection(path, hf_cache, descriptor, tensors, inventory, read_whole, catalogue, model, outlines)
 
 
 def with_digests(

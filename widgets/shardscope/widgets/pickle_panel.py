@@ -1,4 +1,4 @@
-"""What decoded pickles refer to, foreign names first, and which streams of pickles there are."""
+"""What decoded pickles refer to, foreign names first, what they say as a tree, and which streams of them there are."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -12,8 +12,10 @@ from textual.message import Message
 from textual.widgets import Static
 
 from shardscope.engine.model.decoded import DecodedPlane, DecodedStream, Reference
+from shardscope.engine.model.outline import Outline
 from shardscope.widgets.figures import plural
 from shardscope.widgets.glyphs import Glyphs
+from shardscope.widgets.record_tree import RecordTree
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content, elide, visible
 from shardscope.widgets.virtual_table import Column, VirtualTable
@@ -35,6 +37,15 @@ STREAMS: Final = (
     Column("protocol", 8, right=True),
     Column("opcodes", 11, right=True),
 )
+
+
+VIEWS: Final = ("references", "records", "streams")
+"""What `v` goes through."""
+SAID: Final = {
+    "references": "Names that the pickles refer to. A loader would have imported them; nothing here did.",
+    "records": "What the pickles say, read as data: enter and right open a branch.",
+    "streams": "Where each stream of pickles lies.",
+}
 
 
 class ReferenceRows:
@@ -169,9 +180,9 @@ class PickleTable(VirtualTable):
 
 
 class PicklePanel(Vertical):
-    """The references of decoded pickles, or their streams.
+    """The references of decoded pickles, what they say, or their streams.
 
-    `PicklePanel(plane=None, *, glyphs=None, id=None, classes=None)`, then `show(plane)`.
+    `PicklePanel(plane=None, *, glyphs=None, id=None, classes=None)`, then `show(plane, outlines)`.
 
     Message: `FileChosen` with the file of what was chosen.
     """
@@ -181,9 +192,9 @@ class PicklePanel(Vertical):
         Binding(
             "v",
             "other",
-            "Streams",
+            "Other view",
             id="pickles.view",
-            tooltip="Show the streams of pickles instead of what they refer to, and back",
+            tooltip="Go on from the names that pickles refer to, to what they say as a tree, to their streams, and around",
         ),
     ]
     DEFAULT_CSS = """
@@ -191,6 +202,9 @@ class PicklePanel(Vertical):
         height: 1fr;
         #pickle-head { height: auto; padding: 0 1; margin-bottom: 1; }
         #pickle-foot { height: 2; padding: 0 1; }
+        RecordTree { display: none; }
+        &.-records RecordTree { display: block; }
+        &.-records VirtualTable { display: none; }
     }
     """
 
@@ -219,41 +233,53 @@ class PicklePanel(Vertical):
         """`plane` is None while nothing was decoded."""
         super().__init__(id=id, classes=classes)
         self._plane = plane
-        self._streams = False
-        """Whether streams are shown."""
+        self._outlines: Sequence[Outline] = ()
+        self._view = 0
+        """Which of `VIEWS` is shown."""
         self.rows = PickleTable(REFERENCES, StreamRows(()), glyphs)
+        self.tree_rows = RecordTree(glyphs=glyphs)
 
     def compose(self) -> ComposeResult:
         """Draw what was read, the table and its foot."""
         yield Static(id="pickle-head")
         yield self.rows
+        yield self.tree_rows
         yield Static(id="pickle-foot")
 
     def on_mount(self) -> None:
         """Fill the table."""
         self._fill()
 
-    def show(self, plane: DecodedPlane) -> None:
-        """Show another decoding."""
-        self._plane = plane
+    def show(self, plane: DecodedPlane, outlines: Sequence[Outline] = ()) -> None:
+        """Show another decoding, with what its streams say."""
+        self._plane, self._outlines = plane, outlines
+        self.tree_rows.show_outlines(outlines)
         self._fill()
 
     def _fill(self) -> None:
         plane = self._plane
         if plane is None or not self.is_attached:
             return
-        if self._streams:
+        front = self.tree_rows if VIEWS[self._view] == "records" else self.rows
+        had_keys = self.rows.has_focus or self.tree_rows.has_focus
+        self.set_class(front is self.tree_rows, "-records")
+        for widget in (self.rows, self.tree_rows):
+            widget.set_class(widget is front, "-front")
+        if VIEWS[self._view] == "streams":
             self.rows.say_empty("No pickle could be read")
             self.rows.show_pickles(STREAMS, StreamRows(plane.streams))
         else:
             self.rows.say_empty("No pickle refers to anything")
             self.rows.show_pickles(REFERENCES, ReferenceRows(plane.references, self.rows.glyphs))
-        self.query_one("#pickle-head", Static).update(_head(plane, self.rows.glyphs))
+        if had_keys:
+            front.focus()
+        head = _head(plane, self.rows.glyphs, SAID[VIEWS[self._view]])
+        self.query_one("#pickle-head", Static).update(head)
         self._tell()
 
     def action_other(self) -> None:
-        """Show the other of the two tables."""
-        self._streams = not self._streams
+        """Show the next view."""
+        self._view = (self._view + 1) % len(VIEWS)
         self._fill()
 
     @on(VirtualTable.SortRequested)
@@ -273,12 +299,18 @@ class PicklePanel(Vertical):
     @on(VirtualRows.RowSelected)
     def _selected(self, event: VirtualRows.RowSelected) -> None:
         event.stop()
-        self.post_message(self.FileChosen(self, self.rows.pickles.file(event.row)))
+        if event.rows is self.tree_rows:
+            file = self.tree_rows.records.outline_of(event.row)[0].file
+        else:
+            file = self.rows.pickles.file(event.row)
+        self.post_message(self.FileChosen(self, file))
 
     def _tell(self) -> None:
         self.query_one("#pickle-foot", Static).update(self._foot(), layout=False)
 
     def _foot(self) -> Content:
+        if VIEWS[self._view] == "records":
+            return self._record_foot()
         row, source = self.rows.row, self.rows.pickles
         if row is None:
             return content()
@@ -290,8 +322,20 @@ class PicklePanel(Vertical):
         file = elide(visible(item.first), width - 10, ellipsis, tail=0.7)
         return name + Content("\n") + content((f"first in  {file}", Tone.MUTED))
 
+    def _record_foot(self) -> Content:
+        node = self.tree_rows.node
+        if node is None:
+            return content()
+        width, ellipsis = max(16, self.size.width - 2), self.rows.glyphs.ellipsis
+        records = self.tree_rows.records
+        way = records.way(node) or records.outline_of(node)[0].file
+        words = records.detail(node)
+        said = words if isinstance(words, str) else words[0]
+        first = content(elide(visible(way), width, ellipsis, tail=0.7))
+        return first + Content("\n") + content((elide(visible(said), width, ellipsis, tail=0.3), Tone.MUTED))
 
-def _head(plane: DecodedPlane, glyphs: Glyphs) -> Content:
+
+def _head(plane: DecodedPlane, glyphs: Glyphs, said: str) -> Content:
     foreign = sum(not item.known for item in plane.references)
     called = sum(not item.known and item.use == "called" for item in plane.references)
     opcodes = sum(stream.opcodes for stream in plane.streams)
@@ -309,5 +353,4 @@ def _head(plane: DecodedPlane, glyphs: Glyphs) -> Content:
         parts.append((words, Tone.CAUTION))
     else:
         parts.append((f"{glyphs.ok} none is foreign", Tone.OK))
-    said = "Names that the pickles refer to. A loader would have imported them; nothing here did."
     return content(*parts) + Content("\n") + content((said, Tone.MUTED))

@@ -68,13 +68,15 @@ class TensorTree(VirtualTree):
         self._none = empty
         self._wanted: int | None = None
         """The row to go to once the top is grouped."""
+        self._growing: int | None = None
+        """The branch that a worker is grouping."""
         self._columns: list[int] = []
         super().__init__(self.modules, empty=empty, glyphs=glyphs, id=id)
 
     def show_table(self, table: TensorTable, marks: TensorMarks) -> None:
         """Show another catalogue, closed but for a single branch at the top."""
         self.modules, self.marked = ModuleTree(table), marks
-        self._wanted = None
+        self._wanted = self._growing = None
         self.show(ModuleTree(TensorTable()))
         self.say_empty(f"Arranging {plural(len(table), 'tensor')}" if len(table) else self._none)
         self._group(self.modules, None)
@@ -95,6 +97,7 @@ class TensorTree(VirtualTree):
             return
         self.modules.adopt(event.node, event.groups)
         if event.node is not None:
+            self._growing = None if self._growing == event.node else self._growing
             self._open_node(event.node)
             return
         self.say_empty(self._none)
@@ -122,7 +125,10 @@ class TensorTree(VirtualTree):
         """Show the children of the branch at `line`, which a worker groups first where there are many."""
         node = self._rows[line]
         if self.modules.is_branch(node) and not self.modules.is_ready(node):
-            self._group(self.modules, node)
+            if self._growing != node:
+                self._growing = node
+                self._group(self.modules, node)
+                self.refresh_nodes()
         else:
             super().open_line(line)
 
@@ -176,6 +182,8 @@ class TensorTree(VirtualTree):
         modules = self.modules
         branch = modules.is_branch(node)
         count = f"{len(modules.rows(node)):,}" if branch else ""
+        if node == self._growing:
+            return count, ("arranging", Tone.HERE), modules.detail(node)
         return count, (modules.kind(node), Tone.MUTED if branch else Tone.PLAIN), modules.detail(node)
 
     def _aside(self, facts: Sequence[Part], style: Style | None) -> list[Segment]:

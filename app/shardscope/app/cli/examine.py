@@ -59,7 +59,12 @@ def decoding(command: F) -> F:
 
 
 def wish(
-    decode: bool, component: "Listed | None", limits: Sequence[tuple[str, int]], *, checksums: bool = False
+    decode: bool,
+    component: "Listed | None",
+    limits: Sequence[tuple[str, int]],
+    *,
+    checksums: bool = False,
+    outlines: bool = False,
 ) -> "Decoding | None":
     """Return what the options ask to have decoded; null without `--decode`."""
     if not decode:
@@ -71,7 +76,8 @@ def wish(
     from shardscope.engine.model.escalation import Intent
 
     _, in_force = split_limits(limits)
-    return Decoding(Intent("inspect", "command line"), component or "model", in_force, checksums)
+    intent = Intent("inspect", "command line")
+    return Decoding(intent, component or "model", in_force, checksums, outlines=outlines)
 
 
 def split_limits(limits: Sequence[tuple[str, int]]) -> "tuple[Limits, DecodeLimits]":
@@ -104,6 +110,7 @@ def examine(
     decode: bool = False,
     component: "Listed | None" = None,
     checksums: bool = False,
+    outlines: bool = False,
 ) -> "Inspection":
     """Inspect `path`. `machine` tells that a document is asked for, which keeps progress away unless it was asked for too.
 
@@ -111,7 +118,7 @@ def examine(
     """
     from shardscope import engine
 
-    asked = wish(decode, component, limits, checksums=checksums)
+    asked = wish(decode, component, limits, checksums=checksums, outlines=outlines)
     bounds_in_force, _ = split_limits(limits)
     capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
     with session.interrupt.cooperative() as cancel, watching(session, progress, machine=machine) as report:

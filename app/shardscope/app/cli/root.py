@@ -17,6 +17,7 @@ COMMANDS = (
     "inspect",
     "tensors",
     "layout",
+    "pickles",
     "plan",
     "convert",
     "reshard",
@@ -54,6 +55,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.tensors import tensors as command
             case "layout":
                 from shardscope.app.cli.file_layout import layout as command
+            case "pickles":
+                from shardscope.app.cli.pickles import pickles as command
             case "clean":
                 from shardscope.app.cli.clean import clean as command
             case "report":

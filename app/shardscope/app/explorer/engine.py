@@ -88,6 +88,8 @@ def _preflight(limits: "DecodeLimits") -> "IsolationProfile":
 
 
 def _decode(target: Target, wish: "Decoding", cancel: threading.Event, progress: OnProgress) -> "Inspection":
+    from msgspec.structs import replace
+
     from shardscope.engine.inspection import inspect
 
     return inspect(
@@ -95,7 +97,7 @@ def _decode(target: Target, wish: "Decoding", cancel: threading.Event, progress:
         limits=target.limits,
         digest="none",
         hf_cache=target.hf_cache,
-        decoding=wish,
+        decoding=replace(wish, outlines=True),
         cancel=cancel,
         progress=progress,
     )

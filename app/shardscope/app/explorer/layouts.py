@@ -7,6 +7,7 @@ from textual.containers import Vertical
 from shardscope.app.explorer.messages import LayoutWanted
 from shardscope.app.explorer.panels import Found
 from shardscope.app.explorer.tabs import Panels
+from shardscope.app.explorer.target import Target, layout_command, pickles_command
 from shardscope.engine.model.source import Kind
 from shardscope.widgets.file_tree import FileTree
 
@@ -97,3 +98,13 @@ class Layouts(Vertical):
         await self.action_panel("tensors")
         if isinstance(self.panels.front, TensorPanel):
             self.panels.front.find(name)
+
+    def command_for_bytes(self, target: Target) -> str | None:
+        """Return the command that says what the Layout or the Pickles panel says, None where neither is in front."""
+        from shardscope.widgets.layout_panel import LayoutPanel
+        from shardscope.widgets.pickle_panel import PicklePanel
+
+        panel, asked = self.panels.front, self._found.asked
+        if isinstance(panel, LayoutPanel) and panel.file_layout.file:
+            return layout_command(target, panel.file_layout.file, asked)
+        return pickles_command(target, asked) if isinstance(panel, PicklePanel) else None

@@ -277,10 +277,10 @@ PICKLES: Final = Panel(
     "What the decoded pickles refer to, foreign names first, and their streams",
     _pickles,
     lambda found: found.decoded,
-    lambda panel, found: panel.show(found.decoded),
+    lambda panel, found: panel.show(found.decoded, found.inspection.outlines),
     count=lambda found: None if found.decoded is None else len(found.decoded.references),
     tone=_foreign,
-    keys="VirtualTable",
+    keys=".-front",
 )
 """The tab that is there once pickles were decoded; key 9."""
 

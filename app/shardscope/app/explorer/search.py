@@ -58,9 +58,12 @@ def places(widget: Widget, found: Found) -> Places | None:
         return Places(widget.text_lines, widget.show_line)
     from shardscope.widgets.pickle_panel import PickleTable
     from shardscope.widgets.preview_panel import PreviewPanel
+    from shardscope.widgets.record_tree import RecordTree
 
     if isinstance(widget, PickleTable):
         return Places(widget.text_lines, widget.show_line)
+    if isinstance(widget, RecordTree):
+        return Places(widget.text_lines, widget.reveal)
 
     if isinstance(widget, PreviewPanel) and found.preview is not None:
         return Places(found.preview.lines, widget.show_line)

@@ -103,3 +103,14 @@ def tensors_command(
     if order:
         words += ["--sort", order]
     return " ".join(words)
+
+
+def layout_command(target: Target, file: str, asked: Asked | None) -> str:
+    """Return the `shardscope layout` of one file, by its path in the checkpoint."""
+    words = ["shardscope", "layout", _operand(target.path), _operand(file), *options(target)]
+    return " ".join([*words, *_decoding(asked)])
+
+
+def pickles_command(target: Target, asked: Asked | None) -> str:
+    """Return the `shardscope pickles` that says what the decoded pickles say."""
+    return " ".join(["shardscope", "pickles", _operand(target.path), *options(target), *_decoding(asked)])

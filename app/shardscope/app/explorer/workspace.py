@@ -301,7 +301,8 @@ class Workspace(Layouts):
 
         panel = self.panels.front
         if not isinstance(panel, TensorPanel):
-            return None
+            command = self.command_for_bytes(target)
+            return None if command is None else (command, "")
         query, rows, names = (
             panel.query_one(Input).value.strip(),
             panel.rows,

@@ -29,6 +29,7 @@ from shardscope.engine.model.mapdocuments import (
 )
 from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
+from shardscope.engine.model.outline import PicklesDocument
 from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
@@ -186,6 +187,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.TENSORS: TensorsDocument,
     schemas.CATALOGUE: CatalogueDocument,
     schemas.LAYOUT: FileLayout,
+    schemas.PICKLES: PicklesDocument,
     schemas.CODES: CodesDocument,
     schemas.SCHEMAS: SchemasDocument,
     schemas.ERROR: ErrorDocument,

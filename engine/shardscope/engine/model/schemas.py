@@ -38,6 +38,7 @@ REPORT_BUNDLE: Final = "shardscope.report-bundle/1"
 REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
 LAYOUT: Final = "shardscope.layout/1"
+PICKLES: Final = "shardscope.pickles/1"
 SETTINGS: Final = "shardscope.settings/1"
 
 NAMES: Final = (
@@ -45,6 +46,7 @@ NAMES: Final = (
     TENSORS,
     CATALOGUE,
     LAYOUT,
+    PICKLES,
     CODES,
     SCHEMAS,
     ERROR,
