@@ -15,6 +15,7 @@ from shardscope.engine.materializing import Converted
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
 from shardscope.engine.model.course import FileCourse
+from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.manifest import Manifest, Run, Validation
 from shardscope.engine.model.piece import Lowered
@@ -108,13 +109,14 @@ def an_admission(*, denied: bool = False) -> Admission:
 def found(plan: Plan) -> Inspection:
     """Return an inspection with a catalogue of two tensors."""
     tensors = []
-    for component, name in (("model", plan.files[0].tensors[0].source), ("optimizer", "exp_avg")):
+    components: tuple[Component, ...] = ("model", "optimizer")
+    for component, name in zip(components, (plan.files[0].tensors[0].source, "exp_avg"), strict=True):
         record = Record("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", 4096, 1 << 20, 1 << 20)
         parts = tuple(Fragment(label, (4_096, 12_288), record, 64) for label in range(2))
         tensors.append(
             LogicalTensor(
                 name, "BF16", (8192, 12_288), Lowered((8192, 12_288), ()), None, parts, component=component
-            )  # type: ignore[arg-type]  # literals
+            )
         )
     inspection = llama()
     inspection.catalogue = Catalogue(tuple(tensors))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from textual.app import App
 from textual.pilot import Pilot
 
 from shardscope.app.explorer.app import Explorer
@@ -26,7 +27,7 @@ STEADY = replace(CONVERSIONS, memory=lambda: 131 * MIB)
 """The engine of this installation, with a memory that is the same on every machine."""
 
 
-def text(app: Explorer) -> str:
+def text(app: App[Any]) -> str:
     """Return what is drawn, line by line, and what wraps as one: spaces and line ends are a space each."""
     lines = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
     return " ".join(lines.split())

@@ -14,7 +14,7 @@ from shardscope.widgets.safe import Part, Tone
 
 LABEL: Final = 17
 FIGURE: Final = 10
-LIMIT: Final = 25
+LIMIT: Final = 21
 DECISIONS: Final = 6
 """Decisions that are named before the rest of them is counted."""
 TONES: Final[dict[Verdict, Tone]] = {"admitted": Tone.OK, "denied": Tone.STOP, "unknown": Tone.CAUTION}
@@ -39,7 +39,7 @@ LIMITS: Final = {
     "size of a file": "limit of a file",
     "memory budget": "your budget",
     "RAM": "of RAM available",
-    "control group": "left in the control group",
+    "control group": "left in control group",
     "address space": "limit of the process",
     "open files": "may be opened",
 }

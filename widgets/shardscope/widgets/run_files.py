@@ -15,7 +15,7 @@ from shardscope.widgets.resources_panel import bar
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone
 
-STATE: Final = 11
+STATE: Final = 10
 DONE: Final = 20
 RATE: Final = 11
 TILE: Final = 14
@@ -105,7 +105,7 @@ class RunFiles(VirtualRows):
         if at.finished:
             return f"{glyphs.ok} done", Tone.OK
         if at.tile is None:
-            return f"{glyphs.trail} verifying", Tone.HERE
+            return f"{glyphs.trail} checking", Tone.HERE
         return f"{glyphs.trail} {'hashing' if at.done >= at.size else 'running'}", Tone.HERE
 
     def _done(self, file: PlannedFile, at: FileCourse | None) -> Part:

@@ -42,7 +42,7 @@ class Size(click.ParamType[int]):
 
 def bytes_in(text: str) -> int | None:
     """Return the bytes that a person wrote; null where that is no number of 1 or more."""
-    found = re.fullmatch(r"([0-9][0-9_]*)\s*([KMGT]i?B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"([0-9][0-9_]{0,30})\s*([KMGT]i?B)?", text.strip(), re.IGNORECASE)
     unit = "" if found is None else (found[2] or "").upper()
     count = 0 if found is None else int(found[1]) * {**UNITS, **DECIMAL}[unit]
     return count if count >= 1 else None

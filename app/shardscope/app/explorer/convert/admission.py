@@ -9,7 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.convert.fields import keys_from
+from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.admission_terms import terms
 from shardscope.widgets.safe import Tone, content

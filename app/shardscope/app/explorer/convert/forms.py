@@ -11,7 +11,10 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.fields import OPTIONS, WHAT, WHERE, Field, Known, UntakenError, settings
+from shardscope.app.explorer.convert.fields import Field, Known, UntakenError, settings
+from shardscope.app.explorer.convert.option_fields import OPTIONS
+from shardscope.app.explorer.convert.what_fields import WHAT
+from shardscope.app.explorer.convert.where_fields import WHERE
 from shardscope.widgets.plan_settings import SettingRows
 from shardscope.widgets.safe import Tone, content
 from shardscope.widgets.told import Telling, Told

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.fields import STANDING, keys_from
+from shardscope.app.explorer.convert.where_fields import STANDING
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import ComponentFigures
 from shardscope.engine.model.plan import Plan

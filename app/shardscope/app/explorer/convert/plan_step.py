@@ -16,7 +16,10 @@ from shardscope.widgets.safe import Part, Tone, content
 from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shardscope.engine.converting import Prepared
+    from shardscope.engine.model.catalogue import LogicalTensor
 
 
 class PlanTable(VirtualTable):
@@ -42,8 +45,10 @@ class PlanStep(Vertical):
         Binding("escape", "up", "Files", id="plan.up", tooltip="Back to the files"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, show_map: "Callable[[LogicalTensor], object]") -> None:
+        """`show_map` draws which rank holds what of a tensor of the source."""
         super().__init__(id="plan-step")
+        self._show_map = show_map
         self.plan: Plan | None = None
         self._prepared: Prepared | None = None
         self.view: View = "files"
@@ -139,7 +144,7 @@ class PlanStep(Vertical):
             return
         tensor = next((item for item in self._prepared.catalogue.tensors if item.name == name), None)
         if tensor is not None:
-            self.app.push_screen(Detail(tensor))
+            self.app.push_screen(Detail(tensor, lambda: self._show_map(tensor)))
 
 
 class _Nothing:

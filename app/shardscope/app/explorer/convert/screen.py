@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Horizontal
 from textual.widget import Widget
 from textual.widgets import Static
 
 from shardscope.app.explorer.convert.calls import CONVERSIONS, Conversions
 from shardscope.app.explorer.convert.conversion import CHOOSING, Conversion, Step
-from shardscope.app.explorer.convert.draft import command_of
+from shardscope.app.explorer.convert.endings import failure_of, outcome_of, was_kept
 from shardscope.app.explorer.convert.forms import Form, form_of
+from shardscope.app.explorer.convert.keys import BINDINGS
 from shardscope.app.explorer.convert.pages import options_page, what_page, where_page
 from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.run_view import RunView
@@ -22,7 +23,7 @@ from shardscope.app.explorer.convert.stop import Answer, Stop
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.offer import Offer
-from shardscope.app.explorer.target import Target, verify_command
+from shardscope.app.explorer.target import Target
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.progress import Progress
 from shardscope.widgets.figures import plural
@@ -35,6 +36,7 @@ from shardscope.widgets.told import Told
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.materializing import Converted
+    from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.widgets.glyphs import Glyphs
     from shardscope.widgets.paragraphs import Paragraph
     from shardscope.widgets.told import Telling
@@ -57,53 +59,7 @@ class Convert(Conversion):
 
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "n", "next", "Next", id="convert.next", tooltip="The next step; the last one asks for a word"
-        ),
-        *(
-            Binding(
-                str(number),
-                f"step('{step}')",
-                f"Step {step}",
-                show=False,
-                id=f"convert.{step}",
-                tooltip="Go to this step",
-            )
-            for number, step in enumerate(CHOOSING, start=1)
-        ),
-        Binding(
-            "tab",
-            "page",
-            "Text",
-            show=False,
-            id="convert.page",
-            tooltip="From the choices to the text and back",
-        ),
-        Binding("c", "stop", "Stop", id="convert.stop", tooltip="Stop the conversion; asks first"),
-        Binding(
-            "r",
-            "again",
-            "Back to the plan",
-            id="convert.again",
-            tooltip="Change something, or go on with what was kept",
-        ),
-        Binding(
-            "o", "look_at", "Look at it", id="convert.look_at", tooltip="Look at the output in the explorer"
-        ),
-        Binding(
-            "v",
-            "verify",
-            "Copy verify",
-            show=False,
-            id="convert.verify",
-            tooltip="Copy the command that verifies the output once more",
-        ),
-        Binding(
-            "y", "copy", "Copy command", id="convert.copy", tooltip="Copy the command that does the same"
-        ),
-        Binding("escape", "back", "Back", id="convert.back", tooltip="One step back; nothing is written"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(
         self, target: Target, offer: Offer | None, engine: Engine, calls: Conversions = CONVERSIONS
@@ -176,7 +132,7 @@ class Convert(Conversion):
             case Step.WHAT | Step.WHERE | Step.OPTIONS:
                 await self._fill(form_of(self.step))
             case Step.PLAN:
-                step = PlanStep()
+                step = PlanStep(self._show_map)
                 await self._fill(step)
                 step.table.focus()
             case Step.RUNNING if self.plan is not None:
@@ -252,6 +208,8 @@ class Convert(Conversion):
                 return self.step in CHOOSING
             case "stop":
                 return self.step is Step.RUNNING and not self.is_stopping
+            case "back":
+                return self.step is not Step.RUNNING
             case "again":
                 return self.step is Step.ENDED and self.outcome is None
             case "look_at" | "verify":
@@ -307,10 +265,8 @@ class Convert(Conversion):
         self.app.push_screen(Admission(plan, self.draft.kind, note=note), answered)
 
     async def action_back(self) -> None:
-        """Go one step back; while the conversion runs, ask whether to stop it."""
-        if self.step is Step.RUNNING:
-            self.ask_to_leave(insist=False)
-        elif self.step is Step.READING:
+        """Go one step back."""
+        if self.step is Step.READING:
             self.app.workers.cancel_group(self.app, "convert-read")
             self.dismiss(None)
         elif self.step in (Step.WHAT, Step.ENDED):
@@ -332,6 +288,17 @@ class Convert(Conversion):
     def _file_named(self, event: Form.FileNamed) -> None:
         event.stop()
         self.name_renames(event.path)
+
+    def _show_map(self, tensor: "LogicalTensor") -> None:
+        from shardscope.app.explorer.shardmap.screen import ShardMap
+        from shardscope.app.explorer.shardmap.subject import Subject
+        from shardscope.app.explorer.target import Asked
+
+        if self.prepared is not None:
+            asked = Asked("all") if self.decoded else None
+            self.app.push_screen(
+                ShardMap(Subject(self.target, self.prepared.inspection, tensor, is_decoded=True, asked=asked))
+            )
 
     # The run and its end
 
@@ -371,38 +338,24 @@ class Convert(Conversion):
 
     async def draw_done(self, done: "Converted") -> None:
         """Show what appeared."""
-        again = replace(self.draft, resume=False)
         self._close_question()
-        self.outcome = Outcome(
-            out=self.draft.out,
-            plan=done.plan,
-            manifest=done.manifest,
-            run=done.run,
-            how=done.promoted.how,
-            previous=done.promoted.previous,
-            again=command_of(again, self.target, decoded=self.decoded),
-            verify=verify_command(self.target, self.draft.out, decoded=self.decoded),
-            notes=self.course.notes,
-        )
+        self.outcome = outcome_of(done, self.draft, self.target, self.course, decoded=self.decoded)
         await self._end(_telling(success, self.outcome))
 
     async def draw_failed(self, refused: Blocker, *, stopped: bool) -> None:
         """Show why nothing appeared, and what is left."""
         self._close_question()
-        kept = any(note.code == "stage.kept" for note in self.course.notes)
-        on_with = command_of(replace(self.draft, resume=True), self.target, decoded=self.decoded)
-        self.failure = Failure(
-            blocker=refused,
+        self.failure = failure_of(
+            refused,
+            self.draft,
+            self.target,
+            self.course,
+            self.plan,
             stopped=stopped,
-            doing=None if self.course.stage is None else self.course.doing,
-            out=self.draft.out,
             stood=self.look is not None and self.look.stands == "folder",
-            finished=self.finished,
-            files=0 if self.plan is None else len(self.plan.files),
-            notes=self.course.notes,
-            go_on=on_with if kept else None,
+            decoded=self.decoded,
         )
-        if kept:
+        if was_kept(self.course):
             self.take(replace(self.draft, resume=True))
         await self._end(_telling(failure, self.failure))
 
