@@ -218,20 +218,20 @@ def test_it_is_cancelled_between_tensors_and_says_how_far_it_is(tmp_path: Path) 
     assert reports[-1].done == reports[-1].total == before.document.a.bytes
 
 
-def test_tens_of_thousands_of_tensors(tmp_path: Path) -> None:
+def test_twelve_thousand_tensors(tmp_path: Path) -> None:
     kinds = {
         f"model.layers.{n}.experts.{m}.w{k}.weight": ("BF16", (2, 2))
         for n in range(100)
-        for m in range(100)
+        for m in range(40)
         for k in range(3)
     }
     one = write_safetensors(tmp_path / "one.safetensors", kinds)
     renamed = {name.replace("model.", "net.", 1): kind for name, kind in kinds.items()}
     other = write_safetensors(tmp_path / "other.safetensors", renamed)
     found = diff(one, other)
-    assert found.document.counts.renamed == len(kinds) == 30_000
+    assert found.document.counts.renamed == len(kinds) == 12_000
     assert [fold.name for fold in folded(found.document.tensors)] == [
-        f"model.layers.{{0-99}}.experts.{{0-99}}.w{k}.weight" for k in range(3)
+        f"model.layers.{{0-99}}.experts.{{0-39}}.w{k}.weight" for k in range(3)
     ]
 
 

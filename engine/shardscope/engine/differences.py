@@ -6,7 +6,7 @@ steps of different world sizes, an adapter beside its base.
 
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -154,7 +154,6 @@ def with_values(
     """
     from shardscope.engine.diffing.values import refusal
 
-    items = list(compared.document.tensors)
     wanted = [
         number
         for number, (one, other) in enumerate(compared.tensors)
@@ -163,6 +162,7 @@ def with_values(
         and number not in compared.apart
         and (only is None or number in only)
     ]
+    news: dict[int, TensorDifference] = {}
     work = _Work(compared, wanted, cancel, progress)
     with opened(compared.first, compared.second) as opener:
         for number in wanted:
@@ -170,22 +170,30 @@ def with_values(
             one, other = compared.tensors[number]
             if one is None or other is None:
                 raise AssertionError("only pairs are wanted")
+            item = compared.document.tensors[number]
             refused = refusal(one, other)
-            items[number] = (
-                replace(items[number], note=f"values were not compared: {refused}")
+            news[number] = (
+                replace(item, note=f"values were not compared: {refused}")
                 if refused is not None
-                else work.compare(items[number], one, other, opener)
+                else work.compare(item, one, other, opener)
             )
             if on_difference is not None:
-                on_difference(number, items[number])
+                on_difference(number, news[number])
     work.finished()
+    return with_news(compared, news)
+
+
+def with_news(compared: Compared, news: Mapping[int, TensorDifference]) -> Compared:
+    """Return what is different with some of the differences, by their numbers, as they are known by now."""
+    items = tuple(news.get(number, item) for number, item in enumerate(compared.document.tensors))
+    held = (number for number, item in enumerate(items) if item.values is not None)
     document = replace(
         compared.document,
         same=_same(items),
         values=True,
         counts=counts(items, compared.document.counts.untouched),
-        compared_bytes=compared.document.compared_bytes + work.compared_bytes,
-        tensors=tuple(items),
+        compared_bytes=sum(_size(compared.tensors[number][0]) for number in held),
+        tensors=items,
     )
     return replace(compared, document=document)
 
@@ -207,7 +215,6 @@ class _Work:
     ) -> None:
         from shardscope.engine.diffing.placing import owners
 
-        self.compared_bytes = 0
         self._compared = compared
         self._cancel = cancel
         self._pace = Pace(progress)
@@ -238,7 +245,6 @@ class _Work:
             on_tile=on_tile,
         )
         self._done = before + size
-        self.compared_bytes += size
         figures = replace(found.figures, first=self._first(found, one, other))
         rows = (
             f"the first {counted(min(one.shape[0], other.shape[0]), 'row')} compared"

@@ -64,12 +64,21 @@ def change(item: TensorDifference) -> str:
 
 def other_name(items: Sequence[TensorDifference]) -> str:
     """Return what tensors that differ alike are called in B, and how that is known; nothing where they have one name."""
-    names = [item.name_b for item in items if item.name_b is not None]
-    if not names:
+    found = other_names(items)
+    return f"{found} ({by(items[0])})" if found else ""
+
+
+def other_names(items: Sequence[TensorDifference]) -> str:
+    """Return what tensors that differ alike are called in B; nothing where they have one name."""
+    patterns = [pattern_of(item.name_b) for item in items if item.name_b is not None]
+    if not patterns:
         return ""
-    patterns = [pattern_of(name) for name in names]
-    folded = folded_name(patterns[0].parts, [pattern.numbers for pattern in patterns])
-    return f"{shown(folded, NAME)} ({_BY[items[0].by]})"
+    return shown(folded_name(patterns[0].parts, [pattern.numbers for pattern in patterns]), NAME)
+
+
+def by(item: TensorDifference) -> str:
+    """Return by what two tensors of two names were put side by side."""
+    return _BY[item.by]
 
 
 def name(text: str) -> str:
@@ -93,15 +102,16 @@ def figures(found: Iterable[Figures]) -> str:
     if not_finite:
         parts.append(f"{not_finite:,} NaN or infinite on one side")
     worst = [
-        ("max abs", _most(each.max_abs for each in several)),
-        ("max rel", _most(each.max_rel for each in several)),
+        ("max abs", most(each.max_abs for each in several)),
+        ("max rel", most(each.max_rel for each in several)),
         ("cosine", _least(each.cosine for each in several)),
     ]
     parts += [f"{label} {decimal(value)}" for label, value in worst if value is not None]
     return ", ".join(parts)
 
 
-def _most(values: Iterable[float | None]) -> float | None:
+def most(values: Iterable[float | None]) -> float | None:
+    """Return the largest of figures, of those that are known."""
     return max((value for value in values if value is not None), default=None)
 
 
@@ -157,7 +167,12 @@ def verdict(document: DiffDocument) -> str:
         return "The adapter fits its base" if document.same else "The adapter does not fit its base"
     if not document.same:
         return "Different"
-    return "The same, every bit" if document.values else "The same in structure; values were not compared"
+    left = sum(item.values is None for item in document.tensors if item.a is not None and item.b is not None)
+    if not document.values or left == len(document.tensors):
+        return "The same in structure; values were not compared"
+    if left:
+        return f"The same, but for the values of {plural(left, 'tensor')} that were not compared"
+    return "The same, every bit"
 
 
 def fold_words(fold: Fold, tensors: Sequence[TensorDifference]) -> str:

@@ -175,6 +175,11 @@ class Decode(ModalScreen[Wish]):
         """Whether a person chooses what is listed: what is converted is chosen later."""
         return self._operation == "inspect"
 
+    @property
+    def heading(self) -> str:
+        """What is asked."""
+        return "Decode pickles as data" if self._looks else "Decode pickles as data, for this conversion"
+
     def _command(self) -> str:
         if not self._looks:
             return f"{' '.join(convert_words(self._target))} OUT --decode"
@@ -183,9 +188,7 @@ class Decode(ModalScreen[Wish]):
     def compose(self) -> ComposeResult:
         """Draw the terms, the choices and the two buttons."""
         with Vertical(classes="dialog -decode") as box:
-            box.border_title = (
-                "Decode pickles as data" if self._looks else "Decode pickles as data, for this conversion"
-            )
+            box.border_title = self.heading
             box.border_subtitle = "esc: nothing is decoded"
             yield self._text
             if self._looks:
@@ -255,6 +258,10 @@ class Decode(ModalScreen[Wish]):
 
     def action_confirm(self) -> None:
         """End with a wish."""
+        self.dismiss(self._wish())
+
+    def _wish(self) -> "Decoding":
+        """Return a wish that serves once, of the key or the click that confirms."""
         from shardscope.engine.decoding import Decoding
         from shardscope.engine.model.escalation import Intent
 
@@ -262,9 +269,8 @@ class Decode(ModalScreen[Wish]):
         limits = self._target.decode_limits
         intent = Intent(self._operation, "dialog")
         if self._looks:
-            self.dismiss(Decoding(intent, asked.listed, limits, asked.checksums))
-        else:
-            self.dismiss(Decoding(intent, "all", limits, compares_all=True))
+            return Decoding(intent, asked.listed, limits, asked.checksums)
+        return Decoding(intent, "all", limits, compares_all=True)
 
     def action_list(self, component: Listed) -> None:
         """Choose what is listed."""

@@ -72,6 +72,14 @@ class Explore(Examination):
             tooltip="Make a report for a stranger; shows every line before anything is written",
         ),
         Binding(
+            "equals_sign",
+            "compare",
+            "Compare",
+            show=False,
+            id="explore.compare",
+            tooltip="Hold another checkpoint against this one: structure, and values on request",
+        ),
+        Binding(
             "number_sign",
             "digests",
             "Digest all",
@@ -203,7 +211,7 @@ class Explore(Examination):
             return self.state in (State.LOADING, State.DECODING)
         if action == "back":
             return self.state is not State.DECODING
-        if action == "convert":
+        if action in ("convert", "compare"):
             return self.state is State.READY
         if action == "decode":
             return (
@@ -273,6 +281,16 @@ class Explore(Examination):
                     digest=self.digest_mode,
                     asked=self.found.asked,
                 )
+            )
+
+    def action_compare(self) -> None:
+        """Hold another checkpoint against this one."""
+        from shardscope.app.explorer.compare.screen import Compare
+
+        if self.found is not None and self.state is State.READY:
+            inspection = self.found.inspection
+            self.app.push_screen(
+                Compare(self.target, inspection, self.engine, crumbs=crumbs(self.target.path))
             )
 
     def action_digests(self) -> None:

@@ -13,6 +13,11 @@ from shardscope.widgets.safe import Tone, content
 
 ORDER: Final = (
     "explore.stop",
+    "compare.stop",
+    "compare.values",
+    "compare.decode",
+    "compare.all",
+    "compare.back",
     "convert.stop",
     "convert.next",
     "convert.again",

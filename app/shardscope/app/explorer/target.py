@@ -93,6 +93,16 @@ def verify_command(source: Target, out: str, *, decoded: bool) -> str:
     return " ".join([*words, "--decode"] if decoded else words)
 
 
+def diff_command(first: Target, second: str, *, values: bool, decoded: bool, component: Listed) -> str:
+    """Return the `shardscope diff` of `first` and the checkpoint at `second`."""
+    words = ["shardscope", "diff", _operand(first.path), _operand(second), *options(first)]
+    if decoded:
+        words.append("--decode")
+    if component != "model":
+        words += ["--component", component]
+    return " ".join([*words, "--values"] if values else words)
+
+
 def tensors_command(
     target: Target, pattern: str | None = None, order: str | None = None, *, asked: Asked | None = None
 ) -> str:

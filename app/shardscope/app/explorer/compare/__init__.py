@@ -1,0 +1,1 @@
+"""The Compare screen: a second checkpoint beside the one in hand."""

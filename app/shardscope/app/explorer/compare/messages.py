@@ -1,0 +1,67 @@
+"""What the workers of the Compare screen tell it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from shardscope.app.explorer.offer import Offer
+    from shardscope.engine.differences import Compared
+    from shardscope.engine.model.blocker import Blocker
+    from shardscope.engine.model.difference import Fold, TensorDifference
+    from shardscope.engine.sides import Side
+
+
+class SidesSeen(Message):
+    """Both sides were inspected."""
+
+    def __init__(self, first: "Side", second: "Side", offers: "tuple[Offer | None, Offer | None]") -> None:
+        super().__init__()
+        self.first = first
+        self.second = second
+        self.offers = offers
+        """What decoding could read of each."""
+
+
+class Folded(Message):
+    """It is known what is different, and which rows it makes."""
+
+    def __init__(
+        self, compared: "Compared", different: "tuple[Fold, ...]", everything: "tuple[Fold, ...]"
+    ) -> None:
+        super().__init__()
+        self.compared = compared
+        self.different = different
+        self.everything = everything
+        """With the tensors that are the same."""
+
+
+class NotCompared(Message):
+    """The two cannot be compared, or their values could not be read."""
+
+    def __init__(self, blocker: "Blocker") -> None:
+        super().__init__()
+        self.blocker = blocker
+
+
+class ComparingStopped(Message):
+    """The person stopped it."""
+
+
+class ValuesCompared(Message):
+    """The values of some tensors were compared. None of these messages may be lost."""
+
+    def __init__(self, news: "Mapping[int, TensorDifference]") -> None:
+        super().__init__()
+        self.news = news
+        """By number."""
+
+
+class Completed(Message):
+    """A path was completed."""
+
+    def __init__(self, typed: str, path: str) -> None:
+        super().__init__()
+        self.typed = typed
+        self.path = path

@@ -1,0 +1,458 @@
+"""The Compare screen: a second checkpoint beside the one in hand, structure first, values when they are asked for."""
+
+import os
+from collections.abc import Callable, Collection
+from enum import Enum, auto
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
+
+from shardscope.app.explorer.compare import workers
+from shardscope.app.explorer.compare.calls import CALLS, Calls
+from shardscope.app.explorer.compare.keys import BINDINGS
+from shardscope.app.explorer.compare.messages import (
+    ComparingStopped,
+    Completed,
+    Folded,
+    NotCompared,
+    SidesSeen,
+    ValuesCompared,
+)
+from shardscope.app.explorer.engine import Engine
+from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.messages import Progressed
+from shardscope.app.explorer.target import Target, diff_command
+from shardscope.engine.model.decoded import Listed
+from shardscope.engine.model.descriptor import PlaneState
+from shardscope.widgets import compare_words as words
+from shardscope.widgets.compare_detail import CompareDetail
+from shardscope.widgets.compare_table import CompareTable, DiffRows
+from shardscope.widgets.progress_line import ProgressLine
+from shardscope.widgets.rows import VirtualRows
+from shardscope.widgets.safe import Part, Tone, content
+from shardscope.widgets.search_line import SearchLine
+from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
+from shardscope.widgets.virtual_table import VirtualTable
+
+if TYPE_CHECKING:
+    from shardscope.app.explorer.offer import Offer
+    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.model.blocker import Blocker
+    from shardscope.engine.model.difference import TensorDifference
+    from shardscope.engine.sides import Side
+
+COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
+"""In the order in which the key goes through them."""
+
+
+class At(Enum):
+    """What the screen is at."""
+
+    ASKING = auto()
+    """There is no second checkpoint yet."""
+    LOOKING = auto()
+    READY = auto()
+    READING = auto()
+    """Values are compared."""
+
+
+class Compare(Screen[None]):
+    """Two checkpoints."""
+
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
+    BINDINGS: ClassVar[list[BindingType]] = BINDINGS
+
+    def __init__(
+        self,
+        target: Target,
+        found: "Inspection | None",
+        engine: Engine,
+        *,
+        crumbs: tuple[str, ...],
+        calls: Calls = CALLS,
+    ) -> None:
+        """`found` is what is known of the checkpoint in hand: with its tensors where it was decoded."""
+        super().__init__()
+        self.target = target
+        self.at = At.ASKING
+        self.component: Listed = "model"
+        self.everything = False
+        """Whether tensors that are the same are listed, too."""
+        self.folded: Folded | None = None
+        """What is different; None until it is known."""
+        self.sides: tuple[Side, Side] | None = None
+        self.offers: tuple[Offer | None, Offer | None] = (None, None)
+        self.decoded = found is not None and found.descriptor.planes.decoded is PlaneState.EXAMINED
+        """Whether pickles of a side were decoded."""
+        self._found = found
+        self._engine = engine
+        self._crumbs = crumbs
+        self._calls = calls
+        self._other = ""
+        self.table = CompareTable(DiffRows((), ()))
+
+    # What is drawn
+
+    def compose(self) -> ComposeResult:
+        """Draw the frame with the question; what fills it comes from workers."""
+        with Horizontal(id="top"):
+            yield Breadcrumbs(*self._crumbs, "compare")
+            yield StatusLine(*self._facts())
+        with Vertical(id="compare"):
+            with Horizontal(classes="side"):
+                yield Static("A", classes="letter")
+                yield Static(content(self.target.path), id="first")
+            with Horizontal(classes="side"):
+                yield Static("B", classes="letter")
+                yield SearchLine(
+                    _beside(self.target.path),
+                    placeholder="path of the other checkpoint; tab completes it",
+                    id="other",
+                    compact=True,
+                    select_on_focus=False,
+                )
+            yield Static(id="answer")
+            yield ProgressLine()
+            yield self.table
+            yield CompareDetail(())
+        yield Hints()
+
+    def on_mount(self) -> None:
+        """Ask for the other checkpoint."""
+        self._show_parts()
+        self.query_one("#other").focus()
+        self._say("Which other checkpoint? Any family, any topology; nothing of it will be run.", Tone.MUTED)
+
+    def _facts(self) -> tuple[Part, ...]:
+        document = None if self.folded is None else self.folded.compared.document
+        facts: list[Part] = [self.component]
+        facts.append("values" if document is not None and document.values else "structure only")
+        facts.append("decoded as data" if self.decoded else "nothing decoded")
+        return tuple(facts)
+
+    def _say(self, said: str, tone: Tone, *more: str) -> None:
+        """Say something, and more in quiet lines below."""
+        lines = [content((said, tone)), *(content((each, Tone.MUTED)) for each in more)]
+        self.query_one("#answer", Static).update(Content("\n").join(lines))
+
+    def _show_parts(self) -> None:
+        """Show what there is room and reason for."""
+        busy = self.at in (At.LOOKING, At.READING)
+        self.query_one(ProgressLine).display = busy
+        self.table.display = self.folded is not None
+        self.query_one(CompareDetail).display = self.folded is not None
+        self.query_one(StatusLine).facts = self._facts()
+        self.refresh_bindings()
+
+    def _go(self, at: At) -> None:
+        self.at = at
+        if at is At.LOOKING:  # what is about to be hidden would hand the focus on to anything
+            self.set_focus(None)
+        if at in (At.READY, At.ASKING):
+            self.query_one(ProgressLine).clear()
+        self._show_parts()
+
+    def _start(self, work: "Callable[[], None]", description: str) -> None:
+        self.app.run_worker(
+            work, group="compare", description=description, thread=True, exclusive=True, exit_on_error=False
+        )
+
+    def on_unmount(self) -> None:
+        """Stop what still runs for this screen."""
+        self.app.workers.cancel_group(self.app, "compare")
+
+    # Looking
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        path = os.path.expanduser(event.value.strip())
+        if path and self.at is not At.READING:
+            self._other = path
+            self._look((None, None))
+
+    def _look(self, wishes: "tuple[Decoding | None, Decoding | None]") -> None:
+        calls, component = self._calls, self.component
+        other = Target(self._other, self.target.limits, self.target.hf_cache, self.target.decode_limits)
+        known: tuple[Inspection | None, Inspection | None] = (self._found, None)
+        if self.sides is not None:
+            first, second = (side.found for side in self.sides)
+            known = (first, second if second.path == other.path else None)
+        self.folded = None
+        self.sides = None
+        self._go(At.LOOKING)
+        self._say("Looking at both; values are not read. esc stops.", Tone.PLAIN)
+        self._start(
+            lambda: workers.look(
+                calls,
+                (self.target, other),
+                known,
+                wishes,
+                component,
+                get_current_worker().cancelled_event,
+                self.post_message,
+            ),
+            "comparing two checkpoints",
+        )
+
+    @on(Progressed)
+    def _progressed(self, event: Progressed) -> None:
+        event.stop()
+        if self.at in (At.LOOKING, At.READING):
+            self.query_one(ProgressLine).show(event.progress)
+
+    @on(SidesSeen)
+    def _seen(self, event: SidesSeen) -> None:
+        self.sides = (event.first, event.second)
+        self.offers = event.offers
+
+    @on(Folded)
+    def _folded(self, event: Folded) -> None:
+        self.folded = event
+        self._go(At.READY)
+        document = event.compared.document
+        self.query_one("#first", Static).update(
+            content(self.target.path, (f"  {words.side_words(document.a)}", Tone.MUTED))
+        )
+        adapter = document.kind == "adapter"
+        notes = [f"B  {words.side_words(document.b)}", *document.decisions]
+        self._say(
+            f"{words.verdict(document)}: {words.totals(document.counts, adapter=adapter)}",
+            Tone.OK if document.same else Tone.CAUTION,
+            *notes,
+        )
+        self._list()
+        if not isinstance(self.focused, CompareTable):
+            self.set_focus(self.table)
+        self._renew_dialog()
+
+    def _list(self) -> None:
+        """List what is different, or everything."""
+        if self.folded is not None:
+            folds = self.folded.everything if self.everything else self.folded.different
+            self.table.show_differences(DiffRows(self.folded.compared.document.tensors, folds))
+            self._show_row()
+
+    @on(NotCompared)
+    def _not_compared(self, event: NotCompared) -> None:
+        self._refused(event.blocker)
+
+    def _refused(self, blocker: "Blocker") -> None:
+        self._go(At.ASKING if self.folded is None else At.READY)
+        offered = any(offer is not None for offer in self.offers)
+        more = "Press D to read pickles of them as data, this once." if offered else blocker.remedy
+        if self.folded is not None:
+            from shardscope.app.explorer.dialogs import NotDone
+
+            self.app.push_screen(NotDone("Values not compared", blocker))
+            return
+        self._say(blocker.message, Tone.STOP, more, blocker.code)
+        if not offered:
+            self.query_one("#other").focus()
+
+    @on(ComparingStopped)
+    def _stopped(self) -> None:
+        if self.folded is None:
+            self._go(At.ASKING)
+            self._say("Stopped. Nothing is said about either.", Tone.CAUTION)
+            self.query_one("#other").focus()
+        else:
+            self._go(At.READY)
+            self.notify("Stopped: what was compared until then stays.", markup=False)
+
+    # Values
+
+    def _read(self, only: Collection[int] | None) -> bool:
+        """Begin to compare values; tell whether anything can be begun now."""
+        if self.folded is None or self.at is not At.READY:
+            return False
+        calls, compared = self._calls, self.folded.compared
+        self._go(At.READING)
+        self._start(
+            lambda: workers.values(
+                calls, compared, only, get_current_worker().cancelled_event, self.post_message
+            ),
+            "comparing values",
+        )
+        return True
+
+    @on(ValuesCompared)
+    def _values_compared(self, event: ValuesCompared) -> None:
+        rows = self.table.rows
+        for number, item in event.news.items():
+            rows.tensors[number] = item
+        self.table.rows_changed()
+        self._show_row()
+
+    # Rows
+
+    @on(VirtualRows.RowHighlighted)
+    def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:
+        event.stop()
+        if event.rows is self.table:
+            self._show_row()
+
+    def _show_row(self) -> None:
+        item = self._item
+        self.query_one(CompareDetail).show(() if item is None else (item,))
+
+    @property
+    def _item(self) -> "TensorDifference | None":
+        """The tensor of the row, the first one of several."""
+        row = self.table.row
+        return None if row is None else self.table.rows.tensors[self.table.rows.members(row)[0]]
+
+    @on(VirtualRows.RowSelected)
+    def _selected(self, event: VirtualRows.RowSelected) -> None:
+        event.stop()
+        if event.rows is not self.table:
+            return
+        if self.table.rows.opens(event.row):
+            self.table.toggle(event.row)
+            return
+        from shardscope.app.explorer.compare.detail import TensorDetail
+
+        (number,) = self.table.rows.members(event.row)
+        item = self.table.rows.tensors[number]
+        self.app.push_screen(TensorDetail(number, item, lambda: self._read({number})))
+
+    def _renew_dialog(self) -> None:
+        """Show in a dialog in front what is known by now."""
+        from shardscope.app.explorer.compare.detail import TensorDetail
+
+        front = self.app.screen
+        if isinstance(front, TensorDetail) and front.number < len(self.table.rows.tensors):
+            front.show(self.table.rows.tensors[front.number])
+
+    @on(VirtualTable.SortRequested)
+    def _sort(self, event: VirtualTable.SortRequested) -> None:
+        event.stop()
+        self.table.sort_by(event.column, descending=event.descending)
+        self._show_row()
+
+    # What the keys do
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Tell which keys work now."""
+        match action:
+            case "stop":
+                return self.at in (At.LOOKING, At.READING)
+            case "back":
+                return self.at in (At.ASKING, At.READY)
+            case "values" | "row_values" | "all" | "component":
+                return self.at is At.READY
+            case "decode":
+                return self.at in (At.ASKING, At.READY) and any(offer is not None for offer in self.offers)
+            case "copy":
+                return bool(self._other)
+            case "complete":
+                return self.focused is not None and self.focused.id == "other"
+        return True
+
+    def action_values(self) -> None:
+        """Compare the values of everything."""
+        self._read(None)
+
+    def action_row_values(self) -> None:
+        """Compare the values of the row."""
+        row = self.table.row
+        if row is not None:
+            self._read(set(self.table.rows.members(row)))
+
+    def action_all(self) -> None:
+        """List tensors that are the same, too, or not."""
+        self.everything = not self.everything
+        self._list()
+
+    def action_component(self) -> None:
+        """Compare the next component."""
+        if self.sides is None:
+            return
+        place = (COMPONENTS.index(self.component) + 1) % len(COMPONENTS)
+        self.component = COMPONENTS[place]
+        first, second = self.sides
+        calls, component = self._calls, self.component
+        self.folded = None
+        self._go(At.LOOKING)
+        self._start(
+            lambda: workers.compare(calls, first, second, component, self.post_message),
+            "comparing two checkpoints",
+        )
+
+    def action_other(self) -> None:
+        """Ask for another checkpoint."""
+        self.query_one("#other").focus()
+
+    async def action_complete(self) -> None:
+        """Complete the path."""
+        from shardscope.app.explorer.open.completion import completed
+
+        typed = self.query_one("#other", Input).value
+        self.app.run_worker(
+            lambda: self.post_message(Completed(typed, completed(typed))),
+            group="complete",
+            description="completing a path",
+            thread=True,
+            exclusive=True,
+            exit_on_error=False,
+        )
+
+    @on(Completed)
+    def _completed(self, event: Completed) -> None:
+        field = self.query_one("#other", Input)
+        if field.value == event.typed:
+            field.value = event.path
+            field.cursor_position = len(event.path)
+
+    def action_decode(self) -> None:
+        """Ask whether to decode what is opaque of both."""
+        from shardscope.app.explorer.compare.decode import DecodeSides
+
+        dialog = DecodeSides(self.target, self.offers, self._engine, self._command(decoded=True))
+
+        def answered(wish: "Decoding | None") -> None:
+            if wish is not None:
+                self.decoded = True
+                self._look((dialog.wishes[0], dialog.wishes[1]))
+
+        self.app.push_screen(dialog, answered)
+
+    def _command(self, *, decoded: bool) -> str:
+        values = self.folded is not None and self.folded.compared.document.values
+        return diff_command(
+            self.target, self._other, values=values, decoded=decoded, component=self.component
+        )
+
+    def action_copy(self) -> None:
+        """Copy the command that says the same, and show it."""
+        from shardscope.app.explorer.copying import Copy, copy, harmless
+
+        item = self._item if self.folded is not None else None
+        name = () if item is None else (Copy("n", "name", harmless(item.name)),)
+        copy(self.app, (Copy("y", "command", self._command(decoded=self.decoded)), *name))
+
+    def action_stop(self) -> None:
+        """Stop looking or comparing values."""
+        self.app.workers.cancel_group(self.app, "compare")
+
+    def action_back(self) -> None:
+        """Out of the path, then back to the checkpoint."""
+        if self.folded is not None and self.focused is not None and self.focused.id == "other":
+            self.set_focus(self.table)
+        else:
+            self.dismiss(None)
+
+
+def _beside(path: str) -> str:
+    """Return the folder that a checkpoint stands in, as the beginning of the other one's path."""
+    folder = os.path.dirname(os.path.normpath(path))
+    return f"{folder}/" if folder and folder != "/" else folder
