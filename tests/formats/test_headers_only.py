@@ -21,6 +21,7 @@ from shardscope.engine.model.evidence import Confidence
 from shardscope.engine.model.format_names import HEADERS_ONLY
 from shardscope.engine.model.plan import PlanOptions
 from shardscope.engine.model.workflow import StepName, StepState
+from shardscope.engine.previewing import preview
 from tests.checkpoints import write_json, write_sharded
 from tests.formats.looking import codes, copied, errors, look, the
 from tests.parse.gguf_files import Order, Row, gguf, number, texts, word
@@ -464,3 +465,11 @@ def test_a_tree_of_odd_shape_breaks_nothing(document: str, tmp_path: Path) -> No
 def test_a_million_chunks_are_not_looped_over(tmp_path: Path) -> None:
     write_zarr(tmp_path, stored=False, shape=[1 << 30, 1 << 8], chunks=[1, 1])
     assert the(look(tmp_path), "zarr.chunk_missing").params["count"] == 1 << 38
+
+
+def test_a_preview_of_gguf_is_its_header(tmp_path: Path) -> None:
+    folder = copied("gguf/llama_mixed", tmp_path)
+    shown = preview(inspect(folder, digest="none"), FILE.encode())
+    assert shown.kind == "gguf header"
+    assert "tokenizer.ggml.tokens: 48 of string" in shown.lines
+    assert shown.lines[-1].startswith("blk.1.ffn_down.weight  Q8_0 [64, 96]  bytes ")

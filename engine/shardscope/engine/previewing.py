@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, blocker, human_bytes
-from shardscope.engine.model.facts import Nature, SafetensorsHeader
+from shardscope.engine.model.facts import GgufArray, GgufHeader, GgufText, Nature, SafetensorsHeader
 from shardscope.engine.model.file_layout import ByteRange, FileLayout, RangeKind
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import check
 from shardscope.engine.model.source import Entry, Kind, Reader
 from shardscope.engine.model.tensors import TensorSpec, TensorTable
 from shardscope.engine.model.text import display_name, path_text
-from shardscope.engine.parse import byte_ranges, json, safetensors, sniff
+from shardscope.engine.parse import byte_ranges, gguf, json, safetensors, sniff
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
@@ -198,6 +198,10 @@ def _preview(entry: Entry, reader: Reader, limits: Limits, cancel: threading.Eve
             header = safetensors.read_header(reader, limits)
             lines = _bounded(_header_lines(header), cancel)
             return Preview(entry.text, "safetensors header", lines, _header_note(header))
+        if nature is Nature.GGUF:
+            found = gguf.read_header(reader, limits)
+            note = f"{len(found.names):,} tensors, header of {human_bytes(found.data_begin)}, no tensor byte read"
+            return Preview(entry.text, "gguf header", _bounded(_gguf_lines(found), cancel), note)
         if nature is Nature.JSON or name.endswith(".json"):
             document = json.read_json(reader, limits)
             lines = _bounded(_json_lines(document.value), cancel)
@@ -243,6 +247,20 @@ def _header_lines(header: SafetensorsHeader) -> Iterator[str]:
         yield "__metadata__"
         for key, value in header.metadata.items():
             yield f"  {key}: {value}"
+    rows = zip(header.names, header.dtypes, header.shapes, header.begins, header.ends, strict=True)
+    for name, dtype, shape, begin, end in rows:
+        yield f"{name}  {dtype} {list(shape)}  bytes {begin:,} .. {end:,}"
+
+
+def _gguf_lines(header: GgufHeader) -> Iterator[str]:
+    for key, value in header.metadata.items():
+        match value:
+            case GgufArray():
+                yield f"{key}: {value.count:,} of {value.kind}"
+            case GgufText():
+                yield f"{key}: a text of {value.bytes:,} bytes"
+            case _:
+                yield f"{key}: {value}"
     rows = zip(header.names, header.dtypes, header.shapes, header.begins, header.ends, strict=True)
     for name, dtype, shape, begin, end in rows:
         yield f"{name}  {dtype} {list(shape)}  bytes {begin:,} .. {end:,}"

@@ -41,7 +41,7 @@ class EvidenceKind(StrEnum):
     MAGIC = "magic"
     """The first bytes of a file."""
     HEADER = "header"
-    """A safetensors header."""
+    """The header of a binary file: safetensors, GGUF."""
     JSON = "json"
     """Keys and values of a JSON document."""
     CONTAINER = "container"
