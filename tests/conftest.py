@@ -17,6 +17,8 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
+from shardscope.widgets.glyphs import choose_glyphs
+
 if TYPE_CHECKING:
     from textual.app import App
     from textual.pilot import Pilot
@@ -35,6 +37,7 @@ def calm_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    choose_glyphs("unicode")  # whatever locale the tests run in
 
 
 class SvgSnapshots(SingleFileSnapshotExtension):

@@ -135,11 +135,11 @@ def test_y_copies_through_the_terminal_and_q_gives_it_back(terminal: Terminal, t
     terminal.run(folder)
     terminal.until("whole?")
     terminal.press("y")
-    terminal.until("Sent to the clipboard")
+    terminal.until("sent to the clipboard")
     command = base64.b64encode(f"shardscope inspect {folder}".encode())
     assert b"\x1b]52;c;" + command in terminal.written
 
-    terminal.escape("Sent to the clipboard")
+    terminal.escape("sent to the clipboard")
     terminal.press("q")
     terminal.until("ended with 0")
     assert b"\x1b[?1049l" in terminal.written

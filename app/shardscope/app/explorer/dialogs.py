@@ -69,7 +69,9 @@ class CopiedCommand(Dialog):
                 yield Static(Content(self.note), classes="note -caution")
             if len(self.copies) > 1:
                 yield Static(self._others(), id="others", classes="note")
-            yield SearchLine(placeholder="a new file to write it to", id="file", select_on_focus=False)
+            yield SearchLine(
+                placeholder="a new file to write it to", id="file", select_on_focus=False, compact=True
+            )
             yield Static(self._said(), id="said", classes="note")
 
     def on_mount(self) -> None:

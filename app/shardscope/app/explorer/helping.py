@@ -77,16 +77,13 @@ class HelpList(Paragraphs):
     def paragraphs(self, width: int) -> Iterable[Paragraph]:
         """Return the keys that match, and the pages."""
         rows = [(at, row) for at, row in enumerate(self._rows) if row.matches(self._query)]
+        if not self._query:
+            words = "The same as plain text, for a screen reader or a pipe: "
+            yield Paragraph(((words, Tone.MUTED), "shardscope inspect PATH"))
+            yield Paragraph()
         yield from self._key_rows(rows)
         if self._query:
             yield from self._found(self._query.lower().split(), width)
-        else:
-            yield from heading("Without keys and screens")
-            words = "Plain text for a screen reader, a pipe or a dumb terminal: "
-            yield Paragraph((words, ("shardscope inspect PATH", Tone.STRONG)), indent=2, hang=2)
-            yield Paragraph(
-                (("Type here to search in keys, terms, subjects and codes.", Tone.MUTED),), indent=2, hang=2
-            )
 
     def _key_rows(self, rows: list[tuple[int, KeyRow]]) -> Iterator[Paragraph]:
         width = max((len(row.shown_keys) for _, row in rows), default=0)
@@ -152,7 +149,9 @@ class Help(Dialog):
         with Vertical(classes="dialog -help") as box:
             box.border_title = "Keys and words"
             box.border_subtitle = "enter does it, esc closes"
-            yield SearchLine(placeholder="search the keys, the glossary, the codes", select_on_focus=False)
+            yield SearchLine(
+                placeholder="search the keys, the glossary, the codes", select_on_focus=False, compact=True
+            )
             yield self.list
 
     def on_mount(self) -> None:

@@ -70,7 +70,9 @@ class CacheBrowser(Screen[None]):
             yield StatusLine("names and sizes only", "nothing opened")
         with Vertical(id="open"):
             yield Static(id="caption")
-            yield SearchLine(placeholder="type a part of the name", id="search", select_on_focus=False)
+            yield SearchLine(
+                placeholder="type a part of the name", id="search", select_on_focus=False, compact=True
+            )
             yield self.rows
         yield Hints()
 
