@@ -23,6 +23,8 @@ from tests.app.explorers import FakeEngine, explorer, llama
 from tests.checkpoints import LLAMA, write_sharded
 
 MIB = 1 << 20
+PATIENCE = 0.01
+"""Seconds between two looks at a condition: workers are not to wait for those who wait for them."""
 STEADY = replace(CONVERSIONS, memory=lambda: 131 * MIB)
 """The engine of this installation, with a memory that is the same on every machine."""
 
@@ -36,7 +38,7 @@ def text(app: App[Any]) -> str:
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
     """Wait for something that is sure to come; pytest-timeout is the guard."""
     while not condition():
-        await pilot.pause()
+        await pilot.pause(PATIENCE)
     await pilot.pause()
 
 
