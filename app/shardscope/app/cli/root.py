@@ -32,6 +32,7 @@ COMMANDS = (
     "schema",
     "validate",
     "config",
+    "serve",
     "completion",
 )
 """In the order of help."""
