@@ -188,7 +188,7 @@ class Decode(ModalScreen[Wish]):
     def compose(self) -> ComposeResult:
         """Draw the terms, the choices and the two buttons."""
         with Vertical(classes="dialog -decode") as box:
-            box.border_title = self.heading
+            box.border_title = Content(self.heading)
             box.border_subtitle = "esc: nothing is decoded"
             yield self._text
             if self._looks:

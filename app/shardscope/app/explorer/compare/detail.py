@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 
 from shardscope.app.explorer.dialogs import Dialog
 from shardscope.engine.model.difference import TensorDifference
@@ -37,12 +38,12 @@ class TensorDetail(Dialog):
         """Draw the sentences."""
         with Vertical(classes="dialog -wide") as box:
             box.border_title = "Tensor"
-            box.border_subtitle = SUBTITLE
+            box.border_subtitle = Content(SUBTITLE)
             yield self.text
 
     def show(self, item: TensorDifference) -> None:
         """Show what is known by now."""
-        self.query_one(Vertical).border_subtitle = SUBTITLE
+        self.query_one(Vertical).border_subtitle = Content(SUBTITLE)
         self.text.show([item])
         self._fit()
 

@@ -2,21 +2,15 @@
 
 import os
 from collections.abc import Callable, Collection
-from enum import Enum, auto
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from shardscope.app.explorer.compare import workers
 from shardscope.app.explorer.compare.calls import CALLS, Calls
-from shardscope.app.explorer.compare.keys import BINDINGS
+from shardscope.app.explorer.compare.frame import At, Frame
 from shardscope.app.explorer.compare.messages import (
     ComparingStopped,
     Completed,
@@ -26,7 +20,6 @@ from shardscope.app.explorer.compare.messages import (
     ValuesCompared,
 )
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.messages import Progressed
 from shardscope.app.explorer.target import Target, diff_command
 from shardscope.engine.model.decoded import Listed
@@ -36,9 +29,7 @@ from shardscope.widgets.compare_detail import CompareDetail
 from shardscope.widgets.compare_table import CompareTable, DiffRows
 from shardscope.widgets.progress_line import ProgressLine
 from shardscope.widgets.rows import VirtualRows
-from shardscope.widgets.safe import Part, Tone, content
-from shardscope.widgets.search_line import SearchLine
-from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
+from shardscope.widgets.safe import Tone, content
 from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
@@ -53,23 +44,8 @@ COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
 """In the order in which the key goes through them."""
 
 
-class At(Enum):
-    """What the screen is at."""
-
-    ASKING = auto()
-    """There is no second checkpoint yet."""
-    LOOKING = auto()
-    READY = auto()
-    READING = auto()
-    """Values are compared."""
-
-
-class Compare(Screen[None]):
+class Compare(Frame):
     """Two checkpoints."""
-
-    AUTO_FOCUS = ""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
-    BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(
         self,
@@ -81,85 +57,16 @@ class Compare(Screen[None]):
         calls: Calls = CALLS,
     ) -> None:
         """`found` is what is known of the checkpoint in hand: with its tensors where it was decoded."""
-        super().__init__()
-        self.target = target
-        self.at = At.ASKING
-        self.component: Listed = "model"
+        super().__init__(target, crumbs)
         self.everything = False
         """Whether tensors that are the same are listed, too."""
-        self.folded: Folded | None = None
-        """What is different; None until it is known."""
         self.sides: tuple[Side, Side] | None = None
         self.offers: tuple[Offer | None, Offer | None] = (None, None)
         self.decoded = found is not None and found.descriptor.planes.decoded is PlaneState.EXAMINED
-        """Whether pickles of a side were decoded."""
         self._found = found
         self._engine = engine
-        self._crumbs = crumbs
         self._calls = calls
         self._other = ""
-        self.table = CompareTable(DiffRows((), ()))
-
-    # What is drawn
-
-    def compose(self) -> ComposeResult:
-        """Draw the frame with the question; what fills it comes from workers."""
-        with Horizontal(id="top"):
-            yield Breadcrumbs(*self._crumbs, "compare")
-            yield StatusLine(*self._facts())
-        with Vertical(id="compare"):
-            with Horizontal(classes="side"):
-                yield Static("A", classes="letter")
-                yield Static(content(self.target.path), id="first")
-            with Horizontal(classes="side"):
-                yield Static("B", classes="letter")
-                yield SearchLine(
-                    _beside(self.target.path),
-                    placeholder="path of the other checkpoint; tab completes it",
-                    id="other",
-                    compact=True,
-                    select_on_focus=False,
-                )
-            yield Static(id="answer")
-            yield ProgressLine()
-            yield self.table
-            yield CompareDetail(())
-        yield Hints()
-
-    def on_mount(self) -> None:
-        """Ask for the other checkpoint."""
-        self._show_parts()
-        self.query_one("#other").focus()
-        self._say("Which other checkpoint? Any family, any topology; nothing of it will be run.", Tone.MUTED)
-
-    def _facts(self) -> tuple[Part, ...]:
-        document = None if self.folded is None else self.folded.compared.document
-        facts: list[Part] = [self.component]
-        facts.append("values" if document is not None and document.values else "structure only")
-        facts.append("decoded as data" if self.decoded else "nothing decoded")
-        return tuple(facts)
-
-    def _say(self, said: str, tone: Tone, *more: str) -> None:
-        """Say something, and more in quiet lines below."""
-        lines = [content((said, tone)), *(content((each, Tone.MUTED)) for each in more)]
-        self.query_one("#answer", Static).update(Content("\n").join(lines))
-
-    def _show_parts(self) -> None:
-        """Show what there is room and reason for."""
-        busy = self.at in (At.LOOKING, At.READING)
-        self.query_one(ProgressLine).display = busy
-        self.table.display = self.folded is not None
-        self.query_one(CompareDetail).display = self.folded is not None
-        self.query_one(StatusLine).facts = self._facts()
-        self.refresh_bindings()
-
-    def _go(self, at: At) -> None:
-        self.at = at
-        if at is At.LOOKING:  # what is about to be hidden would hand the focus on to anything
-            self.set_focus(None)
-        if at in (At.READY, At.ASKING):
-            self.query_one(ProgressLine).clear()
-        self._show_parts()
 
     def _start(self, work: "Callable[[], None]", description: str) -> None:
         self.app.run_worker(
@@ -450,9 +357,3 @@ class Compare(Screen[None]):
             self.set_focus(self.table)
         else:
             self.dismiss(None)
-
-
-def _beside(path: str) -> str:
-    """Return the folder that a checkpoint stands in, as the beginning of the other one's path."""
-    folder = os.path.dirname(os.path.normpath(path))
-    return f"{folder}/" if folder and folder != "/" else folder
