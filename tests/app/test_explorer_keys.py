@@ -1,73 +1,61 @@
 """Every key has a name, a sentence and an id; help, hints and palette are read from them."""
 
+import importlib
+import pkgutil
 from collections.abc import Iterator
 
 import pytest
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.dom import DOMNode
 
-from shardscope.app.explorer.app import Explorer
-from shardscope.app.explorer.choose import Choose
-from shardscope.app.explorer.decode import Decode
-from shardscope.app.explorer.detail import Detail
-from shardscope.app.explorer.dialogs import CopiedCommand, Dialog, NotDone, OwnError
+import shardscope.app.explorer
+import shardscope.widgets
+from shardscope.app.explorer.actions import owners
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.helping import Help
 from shardscope.app.explorer.hints import Hints
 from shardscope.app.explorer.keys import key_rows
-from shardscope.app.explorer.open.screen import Open
 from shardscope.app.explorer.panels import PANELS
-from shardscope.app.explorer.reference import Reference
-from shardscope.app.explorer.report import bound as report
-from shardscope.app.explorer.workspace import Workspace
-from shardscope.widgets.blockers_panel import BlockersPanel
-from shardscope.widgets.layout_panel import LayoutPanel
-from shardscope.widgets.pickle_panel import PicklePanel
-from shardscope.widgets.rank_map import RankMap
-from shardscope.widgets.rows import VirtualRows
-from shardscope.widgets.tensor_table import TensorPanel
-from shardscope.widgets.tensor_tree_view import TensorTree
-from shardscope.widgets.tensor_views import TensorViews
-from shardscope.widgets.virtual_table import VirtualTable
+from shardscope.app.settings.checks import KEY
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
 
-OWNERS = (
-    *(Explorer, Explore, Open, Workspace, Dialog, Help, CopiedCommand, NotDone, OwnError, Choose, Reference),
-    *(
-        VirtualRows,
-        VirtualTable,
-        RankMap,
-        BlockersPanel,
-        TensorPanel,
-        PicklePanel,
-        TensorViews,
-        TensorTree,
-        LayoutPanel,
-        Decode,
-        Detail,
-    ),
-    *report.OWNERS,
-)
 
-
-def bindings() -> Iterator[Binding]:
-    for owner in OWNERS:
-        for binding in owner.__dict__.get("BINDINGS", ()):
+def bound() -> Iterator[Binding]:
+    """Yield every binding that the explorer has."""
+    for owner in owners():
+        for binding in owner.__dict__["BINDINGS"]:
             assert isinstance(binding, Binding)
             yield binding
 
 
-@pytest.mark.parametrize("binding", list(bindings()), ids=lambda binding: binding.id)
+@pytest.mark.parametrize("binding", list(bound()), ids=lambda binding: binding.id)
 def test_a_binding_can_be_remapped_and_explained(binding: Binding) -> None:
     assert binding.id
     assert binding.description
     assert binding.tooltip
 
 
+@pytest.mark.parametrize("binding", list(bound()), ids=lambda binding: binding.id)
+def test_a_key_is_one_that_every_terminal_sends(binding: Binding) -> None:
+    for key in binding.key.split(","):
+        assert KEY.fullmatch(key.strip()), key
+
+
 def test_ids_are_unique() -> None:
-    ids = [binding.id for binding in bindings()]
+    ids = [binding.id for binding in bound()]
     assert len(ids) == len(set(ids))
+
+
+def test_settings_know_every_class_that_binds_keys() -> None:
+    found = set()
+    for package in (shardscope.app.explorer, shardscope.widgets):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for each in vars(importlib.import_module(module.name)).values():
+                if isinstance(each, type) and issubclass(each, DOMNode) and each.__module__ == module.name:
+                    found |= {each} if vars(each).get("BINDINGS") else set()
+    assert found == set(owners())
 
 
 async def test_a_key_can_be_remapped_by_its_id() -> None:
@@ -86,7 +74,8 @@ async def test_five_hints_fit_on_a_small_terminal() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         rows = app.screen.query_one(Hints).fitting(78)
-        assert [row.id for row in rows][:5] == [
+        assert [row.id for row in rows][:6] == [
+            "explore.convert",
             "explore.search",
             "app.palette",
             "app.help",

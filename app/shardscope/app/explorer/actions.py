@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 from textual.app import App
 from textual.binding import Binding
@@ -25,6 +26,17 @@ class Action:
 
 def owners() -> tuple[type[DOMNode], ...]:
     """Return every class that binds keys. It imports all of the explorer, which takes half a second."""
+    found = {
+        each
+        for module in (*_screens(), *_widgets())
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, DOMNode) and each.__module__ == module.__name__
+    }
+    bound = [each for each in found if any(binding.id is not None for binding in bindings(each))]
+    return tuple(sorted(bound, key=lambda each: (each.__module__, each.__qualname__)))
+
+
+def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer import (
         app,
         choose,
@@ -36,33 +48,45 @@ def owners() -> tuple[type[DOMNode], ...]:
         reference,
         workspace,
     )
-    from shardscope.app.explorer.open import cache, screen
-    from shardscope.app.explorer.report import bound as report
-    from shardscope.widgets import blockers_panel, pickle_panel, rank_map, rows, tensor_table, virtual_table
+    from shardscope.app.explorer.compare import detail as compare_detail
+    from shardscope.app.explorer.compare import frame
+    from shardscope.app.explorer.compare import screen as compare
+    from shardscope.app.explorer.convert import admission, forms, plan_step, stop
+    from shardscope.app.explorer.convert import screen as convert
+    from shardscope.app.explorer.open import cache
+    from shardscope.app.explorer.open import screen as opening
+    from shardscope.app.explorer.report import own_error, preview, writing
+    from shardscope.app.explorer.report import screen as report
+    from shardscope.app.explorer.shardmap import dialogs as shardmap_dialogs
+    from shardscope.app.explorer.shardmap import screen as shardmap
 
     return (
-        app.Explorer,
-        screen.Open,
-        cache.CacheBrowser,
-        explore.Explore,
-        workspace.Workspace,
-        reference.Reference,
-        dialogs.Dialog,
-        dialogs.NotDone,
-        dialogs.OwnError,
-        dialogs.CopiedCommand,
-        dialogs.SettingsNote,
-        helping.Help,
-        choose.Choose,
-        decode.Decode,
-        detail.Detail,
-        rows.VirtualRows,
-        virtual_table.VirtualTable,
-        tensor_table.TensorPanel,
-        blockers_panel.BlockersPanel,
-        rank_map.RankMap,
-        pickle_panel.PicklePanel,
-        *report.OWNERS,
+        *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
+        *(compare, compare_detail, frame, convert, admission, forms, plan_step, stop),
+        *(report, own_error, preview, writing, shardmap, shardmap_dialogs),
+    )
+
+
+def _widgets() -> tuple[ModuleType, ...]:
+    from shardscope.widgets import (
+        blockers_panel,
+        layout_panel,
+        pickle_panel,
+        plan_settings,
+        preview_panel,
+        rank_map,
+        report_form,
+        report_rows,
+        rows,
+        tensor_table,
+        tensor_tree_view,
+        tensor_views,
+        virtual_table,
+    )
+
+    return (
+        *(blockers_panel, layout_panel, pickle_panel, plan_settings, preview_panel, rank_map, report_form),
+        *(report_rows, rows, tensor_table, tensor_tree_view, tensor_views, virtual_table),
     )
 
 
@@ -96,11 +120,26 @@ def together(one: type[Any], other: type[Any]) -> bool:
         return False  # a dialog has the keys for itself
     if issubclass(one, App) or issubclass(other, App):
         return True
+    rooms = {_room(one), _room(other)}
+    if len(rooms - {""}) > 1:
+        return False
     from shardscope.app.explorer.explore import Explore
     from shardscope.app.explorer.workspace import Workspace
 
-    return bool({one, other} & {Explore, Workspace}) and not {one, other} & (_screens() - {Explore})
+    if rooms != {""}:  # a screen of its own, and what stands on it
+        return any(issubclass(each, Screen) for each in (one, other)) and "" not in rooms
+    others = [each for each in (one, other) if each is not Explore and issubclass(each, Screen)]
+    return bool({one, other} & {Explore, Workspace}) and not others
 
 
-def _screens() -> set[type[Any]]:
-    return {each for each in owners() if issubclass(each, Screen)}
+_ROOMS: Final = {"plan_settings": "convert", "report_form": "report", "report_rows": "report"}
+"""Widgets that stand on a screen of their own."""
+
+
+def _room(owner: type[Any]) -> str:
+    """Return which group of screens a class belongs to; empty for the Explore screen and what may stand anywhere."""
+    _, _, below = owner.__module__.partition("shardscope.app.explorer.")
+    if below:
+        room, _, rest = below.partition(".")
+        return room if rest else ""
+    return _ROOMS.get(owner.__module__.rpartition(".")[2], "")

@@ -12,7 +12,7 @@ from shardscope.app.settings.reading import SettingsRead, near
 from shardscope.engine.model.blocker import Blocker, Finding, Param, blocker
 from shardscope.engine.model.text import display_name
 
-_KEY: Final = re.compile(
+KEY: Final = re.compile(
     r"[!-~]|ctrl\+[a-z]|f([1-9]|1[0-2])|shift\+tab|up|down|left|right|home|end|pageup|pagedown|insert|delete|tab|space|enter"
     r"|escape|backspace|[a-z_]+_(mark|sign|bracket|parenthesis|line|stop|solidus)|colon|semicolon|comma|slash|backslash|minus"
     r"|plus|asterisk|ampersand|apostrophe|tilde|underscore"
@@ -51,7 +51,7 @@ def _keys(read: SettingsRead) -> Iterator[Blocker]:
             close = near(action, tuple(known))
             yield _complaint(read, "settings.unknown_action", setting, name=action, near=close)
         for key in given.split(","):
-            if not _KEY.fullmatch(key.strip()):
+            if not KEY.fullmatch(key.strip()):
                 yield _complaint(read, "settings.key_name", setting, key=key.strip())
     moved = {action: keys for action, keys in read.settings.keys if action in known}
     for action, keys in moved.items():
