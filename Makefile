@@ -143,10 +143,13 @@ test-producers: .venv-producers/.run ## run the tests that need torch, DeepSpeed
 	.venv-producers/bin/python -m pytest -m producers tests/producers
 
 MUTATIONS ?= 100000
+EXECUTIONS ?= 100000
+SECONDS ?= 60
 
 .PHONY: fuzz
-fuzz: .venv/.dev ## mutate the pickles of all fixtures, MUTATIONS=100000 times
-	$(BIN)/python tests/parse/fuzz_pickles.py $(MUTATIONS) $(SEED)
+fuzz: .venv-nightly/.run ## fuzz every parser, for SECONDS=60 each, led by coverage; then mutate whole opcodes of pickles
+	.venv-nightly/bin/python -m tests.fuzz --executions $(EXECUTIONS) --seconds $(SECONDS) --seed $(or $(SEED),0) $(PARSERS)
+	.venv-nightly/bin/python tests/parse/fuzz_pickles.py $(MUTATIONS) $(SEED)
 
 .PHONY: campaign
 campaign: .venv/.dev ## kill, fill, starve and damage conversions many times (docs/reliability.md)

@@ -44,6 +44,11 @@ def lay(desk: Path) -> None:
     """Put everything on an empty desk."""
     for name, fixture in CHECKPOINTS.items():
         shutil.copytree(FIXTURES / fixture / "checkpoint", desk / name)
+    for file in (
+        "hf/llama_single_bf16/checkpoint/model.safetensors",
+        "hf/bin_single_tied/checkpoint/pytorch_model.bin",
+    ):
+        shutil.copy2(FIXTURES / file, desk)
     (desk / "docs").mkdir()
     shutil.copy(ROOT / "docs/support-matrix.md", desk / "docs")
     shutil.copytree(ROOT / "docs/maps", desk / "docs/maps")

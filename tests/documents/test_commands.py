@@ -26,6 +26,7 @@ ELSEWHERE = (
         "tests/terminal/test_explorer.py",
     ),
     (r".* --scheduler ", "needs a cluster", "tests/test_cluster.py"),
+    (r"shardscope serve ", "serves until it is stopped", "tests/terminal/test_serve.py"),
 )
 """Lines that a test of their own runs: pattern, reason, test."""
 PAGES_ELSEWHERE = {"docs/silent-errors.md": "tests/producers/test_silent_errors.py"}

@@ -43,7 +43,7 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
             "Those behind pickles too, optimizer state included.",
         ),
         (
-            "shardscope tensors ./ckpt --decode --map layers.0.attn.qkv.weight",
+            "shardscope tensors ./ckpt --decode --map model.layers.0.self_attn.q_proj.weight",
             "Which rank holds which part of one, with a picture.",
         ),
     ),
