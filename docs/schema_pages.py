@@ -3,7 +3,7 @@
 import ast
 import inspect
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from shardscope.engine.model import schemas
 from shardscope.engine.model.documents import DOCUMENTS, json_schema
 
 FOLDER: Final = "docs/schemas"
-SCHEMA: Final = dict[str, Any]
+SCHEMA: TypeAlias = dict[str, Any]
 
 
 def documented_fields(owner: type) -> Iterator[tuple[str, str]]:

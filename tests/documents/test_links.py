@@ -1,7 +1,6 @@
 """Links and anchors between documents lead somewhere, here and in the site; the navigation has every page."""
 
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 from posixpath import normpath
@@ -9,11 +8,9 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from docs.build_site import laid_out
 
 from tests.documents.pages import ROOT, anchors, links, pages
-
-sys.path.insert(0, str(ROOT / "docs"))
-from build_site import laid_out
 
 GENERATED_ALIKE = "docs/schemas/"
 """Pages that only their list leads to."""

@@ -1,17 +1,12 @@
 """The site builds without network, its links lead somewhere, and a browser that opens it asks nobody else for anything."""
 
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-
-from tests.documents.pages import ROOT
-
-sys.path.insert(0, str(ROOT / "docs"))
-import build_site
+from docs import build_site
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -21,7 +21,8 @@ import msgspec
 import safetensors
 
 from shardscope.engine.capabilities import reading as documents
-from shardscope.engine.convert.journal import JOURNAL, read_journal
+from shardscope.engine.convert.journal import read_journal
+from shardscope.engine.convert.names import JOURNAL
 from shardscope.engine.geometry.budget import Budgets
 from shardscope.engine.geometry.document import read_document
 from shardscope.engine.geometry.universal import translate_all
@@ -31,6 +32,7 @@ from shardscope.engine.isolation.process import Broken
 from shardscope.engine.isolation.validation import accepted, validated
 from shardscope.engine.mappings import read_table
 from shardscope.engine.model.blocker import Fault, Finding, Severity, blocker
+from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.text import UNSAFE, display_name
@@ -71,7 +73,7 @@ class Target:
     """JSON, so that whole values are worth exchanging."""
 
 
-def said(notes: tuple[Finding, ...]) -> bool:
+def said(notes: Sequence[Finding]) -> bool:
     """Whether a note of these is an error; each of them can be put into words."""
     return any(blocker(note, "file").severity is Severity.ERROR for note in notes)
 
@@ -92,9 +94,8 @@ def safetensors_header(data: bytes) -> object:
     for _, shape in found.kinds:
         assert all(type(extent) is int and 0 <= extent <= HIGHEST for extent in shape)
     if not said(found.notes):
-        tensors = safetensors.deserialize(
-            data
-        )  # what is read without an error, the reference library reads as well
+        # What is read without an error, the reference library reads as well.
+        tensors = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
         assert {name for name, _ in tensors} == set(found.names)
     return found
 
@@ -164,7 +165,7 @@ def tar_members(data: bytes) -> object:
 
 def first_bytes(data: bytes) -> object:
     found = sniff.sniff(data, len(data))
-    for nature in sniff.Nature:
+    for nature in Nature:
         finding = sniff.check_expected(found, nature, len(data))
         if finding is not None:
             blocker(finding, "file")

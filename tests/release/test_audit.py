@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.release import audit
 
 
-def answer(*rows: dict[str, object]) -> str:
+def answer(*rows: Mapping[str, object]) -> str:
     return json.dumps({"dependencies": rows, "fixes": []})
 
 
