@@ -68,7 +68,7 @@ def test_records_get_the_names_of_their_tensors_once_decoded(tmp_path: Path) -> 
     safe = layout(inspect(tmp_path), b"pytorch_model.bin")
     assert safe.container == "torch archive"
     assert [each.note for each in safe.ranges if each.kind == "storage"] == ["", ""]
-    wish = Decoding(Intent("inspect", "a test"))
+    wish = Decoding(Intent("inspect", "command line"))
     decoded = layout(inspect(tmp_path, decoding=wish), b"pytorch_model.bin")
     assert [each.note for each in decoded.ranges if each.kind == "storage"] == ["w", "v"]
 

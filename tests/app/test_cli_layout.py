@@ -22,7 +22,7 @@ def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 
 def document(command: Command, name: str, *arguments: str) -> dict[str, object]:
     """Run a command with `--json` and hold what it printed against its schema."""
-    printed = json.loads(command(*arguments, "--json").out)
+    printed: dict[str, object] = json.loads(command(*arguments, "--json").out)
     jsonschema.validate(printed, json_schema(name))
     assert printed["schema"] == name
     return printed

@@ -88,7 +88,7 @@ def test_a_tensor_that_ends_before_it_begins_takes_no_room() -> None:
 def test_any_offsets_are_laid_out_in_order_and_nothing_is_left_out(
     spans: list[tuple[int, int]], size: int
 ) -> None:
-    data = broken(*((f"t{n}", *sorted(span)) for n, span in enumerate(spans)), size=size)
+    data = broken(*((f"t{n}", min(span), max(span)) for n, span in enumerate(spans)), size=size)
     ranges, _ = safetensors_ranges(MemoryReader(data), LIMITS)
     at = 0
     for each in ranges:
@@ -99,7 +99,7 @@ def test_any_offsets_are_laid_out_in_order_and_nothing_is_left_out(
     assert sum(each.kind == "tensor" for each in ranges) == len(spans)
 
 
-def test_what_has_no_header_is_a_fault() -> None:
+def test_what_has_no_header_is_a_fault() -> None:  # R044
     with pytest.raises(Fault, match=r"header\.past_eof"):
         safetensors_ranges(MemoryReader(b"\xff" * 16), LIMITS)
 

@@ -124,12 +124,12 @@ def test_every_text_is_harmless(raw: str) -> None:
     assert not any(UNSAFE.search(node.key + node.words) for node in found)
 
 
-def test_decoding_keeps_outlines_on_request(tmp_path: Path) -> None:
+def test_decoding_keeps_outlines_on_request(tmp_path: Path) -> None:  # R032
     value = {"w": torchfiles.Tensor("0", 4, (2, 2)), "step": 3}
     torchfiles.save(tmp_path / "pytorch_model.bin", value, {"0": bytes(16)})
-    wish = Decoding(Intent("inspect", "a test"))
+    wish = Decoding(Intent("inspect", "command line"))
     assert inspect(tmp_path, decoding=wish).outlines == ()
-    (found,) = inspect(tmp_path, decoding=Decoding(Intent("inspect", "a test"), outlines=True)).outlines
+    (found,) = inspect(tmp_path, decoding=Decoding(Intent("inspect", "command line"), outlines=True)).outlines
     assert found.file == "pytorch_model.bin"
     assert [node.key for node in found.nodes[:3]] == ["object", "w", "step"]
     assert not found.left_out

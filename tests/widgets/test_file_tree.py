@@ -117,3 +117,16 @@ async def test_no_files_is_said() -> None:
         await pilot.press("enter", "right", "left", "down", "G")
         assert "The folder is empty" in screen_text(app)
         assert tree.entry is None
+
+
+async def test_roles_stand_beside_sizes_where_there_is_room() -> None:  # R096
+    roles = ["optimizer" if b"optim" in each.path else "other" for each in samples.FILES]
+    for width, shown in ((80, True), (48, False)):
+        tree = FileTree()
+        app = Stage(tree)
+        async with app.run_test(size=(width, 30)) as pilot:
+            tree.show_files(InventoryTree(samples.INVENTORY, roles=roles))
+            tree.open_line(0)
+            await pilot.pause()
+            assert ("optimizer         2.2 GiB" in screen_text(app)) is shown
+            assert "other" not in screen_text(app)

@@ -76,7 +76,8 @@ def test_bar_and_list_agree(lengths: list[tuple[RangeKind, int]], count: int) ->
 
 def test_a_bar_of_very_many_stretches_costs_its_letters() -> None:
     def cost(count: int) -> float:
-        drawn = LayoutMap(laid_out(*[("tensor", 10)] * count))
+        lengths: list[tuple[RangeKind, int]] = [("tensor", 10)] * count
+        drawn = LayoutMap(laid_out(*lengths))
         times = []
         for _ in range(5):
             begin = time.thread_time()

@@ -137,8 +137,8 @@ async def test_estimates_carry_basis_or_are_unknown() -> None:
     assert "source 18.4 GiB observed" in text
     assert "logical unknown unknown opaque until decoded" in text
     assert "4.6 GiB needed, 412.0 GiB free fits" in text
-    assert "448.0 MiB needed, 62.0 GiB left fits" in text
-    assert "limited to 64.0 GiB by a control group" in text
+    assert "448.0 MiB needed, 90.0 GiB free of 96.0 GiB fits" in text
+    assert "448.0 MiB needed, 62.0 GiB left of a limit of 64.0 GiB fits" in text
 
 
 async def test_without_figures_of_the_machine_nothing_is_said_to_fit() -> None:

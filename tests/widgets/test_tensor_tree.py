@@ -183,7 +183,7 @@ def test_large_branches_wait_for_a_worker_that_can_be_cancelled(monkeypatch: pyt
 async def test_t_turns_table_into_tree_with_the_cursor_on_the_same_tensor() -> None:
     panel = TensorPanel(model())
     app = Stage(panel)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(80, 32)) as pilot:
         panel.rows.focus()
         await settle(pilot)
         wanted = "model.layers.3.experts.2.w"

@@ -54,6 +54,12 @@ _SPECIAL: Final = {
     Kind.UNKNOWN: "unreadable",
 }
 
+SIZE: Final = 9
+ROLE: Final = 16
+"""Cells of the columns at the right."""
+ROLES_FROM: Final = 60
+"""Cells of a tree that has room for the roles of files."""
+
 NOTHING: Final = Inventory(root_is_file=False, entries=(), blockers=())
 """What a tree shows before it is given files."""
 
@@ -68,9 +74,12 @@ class InventoryTree:
     opens.
     """
 
-    def __init__(self, inventory: Inventory, marks: Marks | None = None) -> None:
-        """Prepare the nodes of `inventory`."""
+    def __init__(self, inventory: Inventory, marks: Marks | None = None, roles: Sequence[str] = ()) -> None:
+        """Prepare the nodes of `inventory`. `roles` say by entry what a file is for."""
         self.inventory = inventory
+        self.shows_roles = False
+        """Whether the detail of a file begins with its role."""
+        self._roles = roles
         self._entries: Sequence[Entry] = inventory.entries
         self._by_path = {entry.path: node for node, entry in enumerate(self._entries)}
         self._parents = array("q", (self._by_path.get(entry.folder, -1) for entry in self._entries))
@@ -145,8 +154,16 @@ class InventoryTree:
         """Return the size; of a folder, that of everything in it."""
         kind = self._entries[node].kind
         if kind is Kind.FILE or kind is Kind.DIRECTORY:
-            return size(self._totals[node]), Tone.MUTED
+            figure = size(self._totals[node])
+            if self.shows_roles and kind is Kind.FILE:
+                figure = f"{self.role(node):<{ROLE}}{figure:>{SIZE}}"
+            return figure, Tone.MUTED
         return _SPECIAL.get(kind, kind.value), Tone.CAUTION
+
+    def role(self, node: int) -> str:
+        """Return what a file is for, as far as its name tells; empty where it tells nothing."""
+        role = self._roles[node] if node < len(self._roles) else ""
+        return "" if role == "other" else role
 
     def marks(self, node: int) -> Sequence[tuple[str, Tone]]:
         """Return the letters of a node, the worst first."""
@@ -233,7 +250,7 @@ class FileTree(VirtualTree):
         self.files = InventoryTree(NOTHING)
         super().__init__(
             self.files,
-            detail_width=9,
+            detail_width=SIZE,
             mark_width=3,
             empty=empty,
             glyphs=glyphs,
@@ -241,6 +258,12 @@ class FileTree(VirtualTree):
             id=id,
             classes=classes,
         )
+
+    def fit_rows(self, room: int) -> None:
+        """Show roles where there is room for them."""
+        super().fit_rows(room)
+        self.files.shows_roles = room >= ROLES_FROM
+        self.detail_width = SIZE + (ROLE if self.files.shows_roles else 0)
 
     def show_files(self, files: InventoryTree) -> None:
         """Show an inventory; a single folder at the top is opened."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from shardscope.engine.model.resources import Estimate, Resources
-from shardscope.widgets.figures import HostFigures, memory_left, size
+from shardscope.widgets.figures import HostFigures, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading, labelled
 from shardscope.widgets.safe import Part, Tone
@@ -79,19 +79,14 @@ class ResourcesPanel(Paragraphs):
         writes = [found.output_bytes.bytes, found.temporary_bytes.bytes]
         need = None if None in writes else sum(each or 0 for each in writes)
         yield from self._against("disk", need, host.disk_free, "free")
-        yield from self._against("memory", found.peak_ram_bytes.bytes, memory_left(host), "left")
-        yield labelled(
-            "",
-            (
-                f"{size(host.ram_available)} of {size(host.ram_total)} memory free"
-                + (
-                    f", limited to {size(host.cgroup_limit)} by a control group"
-                    if host.cgroup_limit is not None
-                    else ""
-                ),
-                Tone.MUTED,
-            ),
-        )
+        peak = found.peak_ram_bytes.bytes
+        yield from self._against("memory", peak, host.ram_available, f"free of {size(host.ram_total)}")
+        if host.cgroup_limit is None:
+            yield labelled("cgroup", ("no limit on the memory of this process", Tone.MUTED))
+            return
+        left = max(0, host.cgroup_limit - (host.cgroup_used or 0))
+        words = f"left of a limit of {size(host.cgroup_limit)}"
+        yield from self._against("cgroup", peak, left, words)
 
     def _against(self, label: str, need: int | None, room: int | None, words: str) -> Iterator[Paragraph]:
         word, tone = fits(need, room)

@@ -282,6 +282,8 @@ class VirtualRows(ScrollView, can_focus=True):
             self.post_message(self.RowHighlighted(self, after, self.source_row(after)))
 
     def _show_cursor(self) -> None:
+        if not self.size:  # not laid out yet: whatever the cursor is on would come to the top
+            return
         top, page = self.scroll_offset.y, self.page
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, force=True)

@@ -213,8 +213,8 @@ class ModuleTree:
             found.sort(key=lambda each: _natural(each.part))
             if self.folded:
                 found = self._fold(found, cancel)
-        for each in found:
-            self._weigh(each, cancel)
+        for made in found:
+            self._weigh(made, cancel)
         return found
 
     def adopt(self, node: int | None, groups: Sequence[Group]) -> None:

@@ -17,6 +17,11 @@ def _path(record: FileRecord) -> bytes:
     return record.path.encode() if record.path_bytes is None else bytes.fromhex(record.path_bytes)
 
 
+def roles(descriptor: Descriptor) -> list[str]:
+    """Return what each entry of the inventory is for, in its order."""
+    return [record.role for record in descriptor.source.entries]
+
+
 def marks(descriptor: Descriptor, inventory: Inventory) -> dict[bytes, set[Mark]]:
     """Return the marks of every entry that has one, by its path."""
     found: dict[bytes, set[Mark]] = {}

@@ -58,11 +58,12 @@ def examine(engine: Engine, target: Target, cancel: Event, post: Post) -> None:
         # What the screen needs next is imported here, and a hundred thousand files are marked here: the screen's own
         # thread stays free for keys.
         from shardscope.app.explorer import workspace  # noqa: F401
-        from shardscope.app.explorer.marks import marks
+        from shardscope.app.explorer.marks import marks, roles
         from shardscope.app.explorer.offer import offer_of
         from shardscope.widgets.file_tree import InventoryTree
 
-        files = InventoryTree(found.inventory, marks(found.descriptor, found.inventory))
+        letters = marks(found.descriptor, found.inventory)
+        files = InventoryTree(found.inventory, letters, roles(found.descriptor))
         offer = offer_of(found.descriptor, found.inventory)
         post(Examined(found, engine.host(target), files, offer))
 
@@ -111,12 +112,13 @@ def decode(
     except Fault as fault:
         post(DecodingStopped(found, blocker(fault.finding, target.path)))
     else:
-        from shardscope.app.explorer.marks import marks
+        from shardscope.app.explorer.marks import marks, roles
         from shardscope.widgets.file_tree import InventoryTree
 
         carried = carry_digests(decoded, found)
         shown = carried or decoded
-        files = InventoryTree(shown.inventory, marks(shown.descriptor, shown.inventory))
+        letters = marks(shown.descriptor, shown.inventory)
+        files = InventoryTree(shown.inventory, letters, roles(shown.descriptor))
         post(Decoded(found, shown, files, digested=carried is not None))
 
 
@@ -137,4 +139,5 @@ def layout(engine: Engine, found: "Inspection", path: bytes, cancel: Event, post
         shown = engine.layout(found, path, cancel)
     except Cancelled:
         return
-    post(LaidOut(shown))
+    if not cancel.is_set():  # another file is wanted by now, which may have come first
+        post(LaidOut(shown))

@@ -77,16 +77,16 @@ def _members(node: Node, nodes: Sequence[Node]) -> Iterator[Member]:
             if node.state is not None:
                 yield "attributes", node.state
         case Named():
-            for name, value in (("state", node.state), ("items", node.items), ("others", node.others)):
-                if value is not None:
-                    yield name, value
+            yield from _there(("state", node.state), ("items", node.items), ("others", node.others))
         case DcpChunks():
-            for name, value in (("planner_data", node.planner), ("storage_meta", node.storage_meta)):
-                if value is not None:
-                    yield name, value
+            yield from _there(("planner_data", node.planner), ("storage_meta", node.storage_meta))
             yield from node.extra.items()
         case _:
             return
+
+
+def _there(*members: tuple[str, Number | None]) -> Iterator[Member]:
+    return ((name, number) for name, number in members if number is not None)
 
 
 def _count(node: Node) -> int:
