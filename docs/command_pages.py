@@ -16,6 +16,12 @@ ENVIRONMENT = (
     ("NO_COLOR", "Set to anything, it takes colour out of text, unless --color always is given."),
     ("TERM", "dumb or unknown: no colour, and no explorer."),
     (
+        "XDG_CONFIG_HOME",
+        "Where shardscope/config.toml is looked for: settings of the explorer, and of nothing else.",
+    ),
+    ("XDG_STATE_HOME", "Where the explorer keeps recent paths, if the settings say `recent = true`."),
+    ("HF_HUB_CACHE, HF_HOME", "Where the explorer looks for the Hugging Face cache. Nothing is fetched."),
+    (
         "LC_ALL, LC_CTYPE, LANG",
         "Unless they name UTF-8, text keeps to ASCII. Documents are UTF-8 whatever they say.",
     ),

@@ -1,0 +1,106 @@
+"""A person on a poor terminal, from the first look to the decoded tensors: sixteen colours, TERM=xterm and TERM=screen.
+
+The checkpoint is one that DeepSpeed wrote, with files beside it whose names want to act on a terminal. Whatever is typed, the
+bytes that reach the terminal hold none of their escapes.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.terminal.test_explorer import COLOURS, FIXTURES, MANY_COLOURS, PAYLOADS
+from tests.terminal.tmux import Terminal
+
+pytestmark = [
+    pytest.mark.terminal,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
+]
+
+
+def triage(terminal: Terminal) -> None:
+    """What is it, why, what stands in the way, which rank holds what, which files?"""
+    terminal.until("DeepSpeed ZeRO", "press d to decode as data", "nothing decoded")
+    terminal.press("2")
+    terminal.until("Why")
+    terminal.press("3")
+    terminal.until("list:")
+    terminal.press("x")
+    terminal.until("it says", "what to do")
+    terminal.press("q")
+    terminal.until("list:", gone="it says")
+    terminal.press("4")
+    terminal.until("dp")
+    terminal.press("5")
+    terminal.until("Against this machine")
+    terminal.press("f")
+    terminal.until("latest")
+    terminal.press("G", "g", "/")
+    terminal.press(*"lat")
+    terminal.until("1 of 1")
+    terminal.press("Enter", "Enter")
+    terminal.until("global_step")
+    terminal.press("?")
+    terminal.until("search the keys")
+    terminal.press(*"replica")
+    terminal.until("Glossary")
+    terminal.escape("Glossary")
+    terminal.press("1")
+    terminal.until("whole?")
+
+
+def decode(terminal: Terminal) -> None:
+    """What do its pickles say? Asked for, contained, and nothing run."""
+    terminal.press("d")
+    terminal.until("open denied", "a capital D decodes")
+    terminal.press("D")
+    terminal.until("decoded: examined")
+    terminal.press("6")
+    terminal.until("embed.weight")
+    terminal.press("y")
+    terminal.until("sent to the clipboard", "--decode")
+    terminal.escape("sent to the clipboard")
+
+
+STEPS: tuple[Callable[[Terminal], None], ...] = (triage, decode)
+"""In the order of a person's work. What comes after decoding (a conversion, a report) is added at the end."""
+
+
+@pytest.fixture
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path_factory.mktemp("terminal"), (80, 24))
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def checkpoint(folder: Path) -> Path:
+    """Copy the checkpoint, and put the names beside it."""
+    shutil.copytree(FIXTURES / "deepspeed/zero2-w4-bf16/checkpoint", folder)
+    for raw, _ in PAYLOADS.values():
+        if not {"\x00", "\ud800"} & set(raw):
+            (folder / raw.replace("/", "_")).write_bytes(b"{}")
+    return folder
+
+
+@pytest.mark.parametrize("term", ["xterm", "screen"])
+def test_work_on_sixteen_colours_lets_no_name_through(terminal: Terminal, tmp_path: Path, term: str) -> None:
+    terminal.run(str(checkpoint(tmp_path / "run42")), TERM=term)
+    for step in STEPS:
+        step(terminal)
+    terminal.press("q")
+    terminal.until("ended with 0")
+
+    written = terminal.written
+    for what, (raw, _) in PAYLOADS.items():
+        assert (
+            raw.encode("utf-8", "surrogatepass" if "\ud800" in raw else "surrogateescape") not in written
+        ), what
+    for escape in (b"\x1b]0;", b"\x1b]8;", b"\xc2\x9b", b"\xe2\x80\xae", b"\xff"):
+        assert escape not in written, escape
+    assert written.count(b"\x1b]52;") == 1  # what y sent, and nobody else
+    assert COLOURS.search(written)
+    assert not MANY_COLOURS.search(written)
