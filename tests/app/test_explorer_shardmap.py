@@ -150,7 +150,7 @@ def test_a_ribbon_knows_its_neighbours_and_its_padding() -> None:
     assert found.spot.says == "padding, or bytes of what is not listed"
 
 
-def test_closer_and_back_from_a_thousand_million_rows() -> None:
+def test_closer_and_back_from_a_thousand_million_rows() -> None:  # R190
     found = sight(embedding())
     found.go_to((500_000_123, 100))
     windows = [found.look.window]
@@ -367,7 +367,9 @@ async def test_a_header_alone_is_one_holder_and_decoding_is_offered() -> None:
 def real(path: str) -> Inspection:
     """Return a fixture decoded."""
     return inspect(
-        FIXTURES / path / "checkpoint", digest="none", decoding=Decoding(Intent("inspect", "flag"), "all")
+        FIXTURES / path / "checkpoint",
+        digest="none",
+        decoding=Decoding(Intent("inspect", "command line"), "all"),
     )
 
 

@@ -203,7 +203,7 @@ def test_stretches_share_cells_in_proportion_and_none_goes_without() -> None:
     assert cut(5, 0, 9, ()).starts == ()
 
 
-def test_a_window_costs_what_is_in_it() -> None:
+def test_a_window_costs_what_is_in_it() -> None:  # R190
     def cost(rows: int) -> float:
         atlas = Atlas(lower(TensorMap((rows, 4096), Contiguous("tp", 0, (rows // 4,) * 4)), TP))
         atlas.logical(atlas.full.window, 60, 16)

@@ -29,6 +29,9 @@ from shardscope.engine.shardmaps import about
 ALONE = DeviceMesh((MeshAxis("file", 1),))
 """One file has all of it."""
 
+QUICK = Budgets(pieces=1_024, pair_checks=16_384, slices=256, cells=16_384, explicit_bytes=8_192)
+"""What the map of nearly every tensor costs at the most: some milliseconds."""
+
 
 class Chart(Struct, frozen=True):
     """One map, ready to be looked at."""
@@ -91,9 +94,11 @@ def transfer(source: Chart, target: Chart) -> TransferPlan:
 def explained(
     tensor: LogicalTensor, *, rank: int | None = None, width: int = 64, height: int = 16
 ) -> Explanation:
-    """Return a tensor's map in words, with a picture. Raises `Fault` as `chart`."""
+    """Return a tensor's map in words, with a picture; and with one of the shard of `rank`, if it has one. Raises `Fault` as `chart`."""
     with about(tensor.name):
         lowered = normal_form(tensor)
+        if all(shard.rank != rank for shard in lowered.ranks):
+            rank = None
         tree = tensor.map if isinstance(tensor.map, TensorMap) else None
         return explain(
             tensor.name, lowered, tree, tensor.mesh, dtype=tensor.dtype, rank=rank, width=width, height=height
@@ -115,13 +120,14 @@ def _chart(
         lowered,
         checked,
         guide,
-        _topology(lowered, mesh),
+        topology(len(lowered.ranks), mesh),
         tuple(sentences(lowered, checked)),
         tuple(blocker(finding, tensor.name) for finding in checked.findings),
     )
 
 
-def _topology(lowered: Lowered, mesh: DeviceMesh | None) -> str:
+def topology(shards: int, mesh: DeviceMesh | None) -> str:
+    """Return in words what a tensor is divided among."""
     if mesh is None:
-        return f"{len(lowered.ranks):,} ranks" if len(lowered.ranks) > 1 else "one rank"
+        return f"{shards:,} shards" if shards > 1 else "one shard"
     return axes(mesh)

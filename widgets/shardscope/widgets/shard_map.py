@@ -42,7 +42,7 @@ def gutter(drawing_rows: int) -> int:
     return max(4, len(f"{max(0, drawing_rows - 1):,}"))
 
 
-class ShardPicture(Widget, can_focus=True):
+class ShardPicture(Widget):
     """The picture. `show(drawing, line, cell)`; `room(rows)` says for how many cells there is room."""
 
     ALLOW_SELECT = False

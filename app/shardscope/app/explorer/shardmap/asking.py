@@ -9,12 +9,13 @@ from msgspec import Struct
 from shardscope.app.explorer.target import quoted
 
 if TYPE_CHECKING:
+    from shardscope.engine.geometry.mapping.targets import Sharding
     from shardscope.engine.resharding import Aim
 
 NUMBERS: Final = ("tp", "pp", "dp", "ep")
 EXAMPLE: Final = "tp 2 dp 4 zero 3    dp 8 fsdp    ./map.json"
 _TOKEN: Final = re.compile(r"-{0,2}([a-z]+)[ =:]*(\d+)?[ ,]*")
-_ZERO: Final = {0: "none", 1: "zero1", 2: "zero2", 3: "zero3"}
+_ZERO: "Final[dict[int, Sharding]]" = {0: "none", 1: "zero1", 2: "zero2", 3: "zero3"}
 
 
 class Wish(Struct, frozen=True):
@@ -51,14 +52,11 @@ class Wish(Struct, frozen=True):
         if self.path is not None:
             return Aim("ranks", read_shard_map(self.path))
         counts = dict(self.numbers)
-        return Aim(
-            "ranks",
-            None,
-            Numbers(**{name: counts.get(name, 1) for name in NUMBERS}, sharding=_sharing(counts)),
-        )  # type: ignore[arg-type]
+        tp, pp, dp, ep = (counts.get(name, 1) for name in NUMBERS)
+        return Aim("ranks", None, Numbers(tp, pp, dp, ep, _sharing(counts)))
 
 
-def _sharing(counts: Mapping[str, int]) -> str:
+def _sharing(counts: Mapping[str, int]) -> "Sharding":
     return "fsdp" if "fsdp" in counts else _ZERO[counts.get("zero", 0)]
 
 

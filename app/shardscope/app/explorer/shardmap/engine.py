@@ -1,8 +1,8 @@
-"""The engine calls of the shard map, as a value, so that a test hands in others. Each may take a while: workers make them."""
+"""The engine calls of the shard map, as a value, so that a test hands in others. All but one may take a while: workers make them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shardscope.app.explorer.shardmap.asking import Wish
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from shardscope.engine.model.transfer import TransferPlan
     from shardscope.engine.tensormaps import Chart
 
+MOST_SHARDS: Final = 256
+"""Shards of a tensor whose map is made at once."""
+
 
 @dataclass(frozen=True)
 class Calls:
@@ -20,6 +23,8 @@ class Calls:
 
     chart: "Callable[[LogicalTensor], Chart]"
     """A tensor's map. Raises `Fault`."""
+    quick: "Callable[[LogicalTensor], Chart | None]"
+    """The same, where that is the work of a few milliseconds: then the first frame has it. Raises no fault of maps."""
     lanes: "Callable[[LogicalTensor, Inspection], tuple[Lane, ...]]"
     """The files in which its shards lie."""
     aim: "Callable[[Inspection, LogicalTensor, Chart, Wish], tuple[Chart, TransferPlan]]"
@@ -30,6 +35,19 @@ def _chart(tensor: "LogicalTensor") -> "Chart":
     from shardscope.engine.tensormaps import chart
 
     return chart(tensor)
+
+
+def _quick(tensor: "LogicalTensor") -> "Chart | None":
+    from shardscope.engine.geometry.drawing.lanes import is_partition
+    from shardscope.engine.model.blocker import Fault
+    from shardscope.engine.tensormaps import QUICK, chart
+
+    if is_partition(tensor) or len(tensor.fragments) > MOST_SHARDS:
+        return None
+    try:
+        return chart(tensor, QUICK)
+    except Fault:
+        return None  # a worker takes the time that it needs, or says what is wrong
 
 
 def _lanes(tensor: "LogicalTensor", found: "Inspection") -> "tuple[Lane, ...]":
@@ -47,5 +65,5 @@ def _aim(
     return target, transfer(source, target)
 
 
-CALLS = Calls(_chart, _lanes, _aim)
+CALLS = Calls(_chart, _quick, _lanes, _aim)
 """The engine of this installation."""

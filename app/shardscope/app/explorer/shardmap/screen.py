@@ -7,6 +7,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.shardview import Drawing
     from shardscope.engine.model.transfer import TransferPlan
+    from shardscope.engine.tensormaps import Chart
 
 DECODE = "decode"
 """What the screen ends with where the person wants to decode."""
@@ -35,8 +37,7 @@ DECODE = "decode"
 class ShardMap(Screen["str | None"]):
     """One tensor's map. Ends with `DECODE`, or with None."""
 
-    AUTO_FOCUS = "ShardPicture"
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (64, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
+    AUTO_FOCUS = ""  # the keys are the screen's own
     BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(self, subject: Subject, calls: Calls = CALLS) -> None:
@@ -73,6 +74,7 @@ class ShardMap(Screen["str | None"]):
 
     def _facts(self) -> tuple[Part, ...]:
         from shardscope.engine.decoding import bytes_of
+        from shardscope.engine.tensormaps import topology
         from shardscope.widgets.figures import size
         from shardscope.widgets.tensor_detail import shape_words
 
@@ -80,13 +82,16 @@ class ShardMap(Screen["str | None"]):
         facts: list[Part] = [f"{tensor.dtype} {shape_words(tensor.shape)}"]
         if (count := bytes_of(tensor)) is not None:
             facts.append(size(count))
-        if self.sight is not None:
-            facts.append(self.sight.chart.mesh)
+        facts.append(topology(len({each.label for each in tensor.fragments}), tensor.mesh))
         return tuple(facts)
 
     def on_mount(self) -> None:
-        """Make the map ready."""
+        """Make the map ready: at once, where that is quick."""
         subject, calls = self.subject, self.calls
+        made = calls.quick(subject.tensor)
+        if made is not None:
+            self._show_chart(made)
+            return
         self.query_one(ShardPicture).say("Reading the map")
         self._start(
             lambda: workers.chart(calls, subject.inspection, subject.tensor, self.post_message),
@@ -108,17 +113,18 @@ class ShardMap(Screen["str | None"]):
 
     @on(Charted)
     def _charted(self, event: Charted) -> None:
+        self._show_chart(event.chart)
+
+    def _show_chart(self, found: "Chart | Blocker") -> None:
         from shardscope.app.explorer.shardmap.sight import Sight
         from shardscope.engine.model.blocker import Blocker
 
-        if isinstance(event.chart, Blocker) or event.chart.guide is None:
-            found = event.chart if isinstance(event.chart, Blocker) else event.chart.blockers[0]
-            self.blocker = found
+        if isinstance(found, Blocker) or found.guide is None:
+            self.blocker = found if isinstance(found, Blocker) else found.blockers[0]
             self.query_one(ShardPicture).say("This map cannot be drawn.")
-            self._say_blocker(found)
+            self._say_blocker(self.blocker)
         else:
-            lanes = () if self._lanes is None else self._lanes.lanes
-            self.sight = Sight(event.chart, event.chart.guide, lanes)
+            self.sight = Sight(found, found.guide, () if self._lanes is None else self._lanes.lanes)
             self.draw()
         self.refresh_bindings()
 
@@ -159,8 +165,10 @@ class ShardMap(Screen["str | None"]):
     # Drawing.
 
     @on(ShardPicture.Resized)
-    def _resized(self) -> None:
-        if self.sight is not None:
+    def _resized(self, event: ShardPicture.Resized) -> None:
+        event.stop()
+        sight = self.sight
+        if sight is None or sight.room != self.query_one(ShardPicture).room(sight.extent[0], sight.labels):
             self.draw()
 
     def draw(self) -> None:
@@ -168,9 +176,9 @@ class ShardMap(Screen["str | None"]):
         from shardscope.engine.model.blocker import Fault, blocker
 
         sight = self.sight
-        if sight is None:
-            return
         picture = self.query_one(ShardPicture)
+        if sight is None or not picture.size:  # there is no room yet: `Resized` will tell
+            return
         sight.room = picture.room(sight.extent[0], sight.labels)
         try:
             drawing = sight.drawing
@@ -183,20 +191,16 @@ class ShardMap(Screen["str | None"]):
         else:
             picture.say("No elements")
         self._say(sight, drawing)
-        self.query_one(StatusLine).facts = self._facts()
 
     def _say(self, sight: "Sight", drawing: "Drawing") -> None:
         from shardscope.app.explorer.shardmap.saying import foot, head, notes
 
         words = self.query_one(ShardNotes)
         words.show(notes(self.subject, sight))
-        under = legend(drawing.marks, self.size.width - 2, words.glyphs)
-        for name, said in (
-            ("#view", content(*head(sight, self.wish))),
-            ("#legend", under),
-            ("#standing", content(*foot(self.subject, sight, drawing))),
-        ):
-            self.query_one(name, Static).update(said, layout=False)
+        under: Content = legend(drawing.marks, self.size.width - 2, words.glyphs)
+        self.query_one("#view", Static).update(content(*head(sight, self.wish)), layout=False)
+        self.query_one("#legend", Static).update(under, layout=False)
+        self.query_one("#standing", Static).update(content(*foot(self.subject, sight, drawing)), layout=False)
 
     # What the keys do.
 
@@ -239,8 +243,8 @@ class ShardMap(Screen["str | None"]):
 
     def action_notes(self) -> None:
         """Give the keys to the words, or back to the picture."""
-        words, picture = self.query_one(ShardNotes), self.query_one(ShardPicture)
-        self.set_focus(picture if words.has_focus else words)
+        words = self.query_one(ShardNotes)
+        self.set_focus(None if words.has_focus else words)
 
     @on(ShardPicture.Pointed)
     def _pointed(self, event: ShardPicture.Pointed) -> None:
