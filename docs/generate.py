@@ -15,6 +15,7 @@ from pathlib import Path
 from claim_pages import glossary, matrix, readme, schema, sources
 from command_pages import commands, manual
 from gallery_pages import gallery
+from producer_pages import producers
 from schema_pages import FOLDER as SCHEMAS
 from schema_pages import documented_fields
 from schema_pages import pages as schema_pages
@@ -133,6 +134,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/shardscope.1": manual,
     "docs/gallery.md": gallery,
     "docs/support-matrix.md": matrix,
+    "docs/producers.md": producers,
     "docs/glossary.md": glossary,
     "docs/sources.md": sources,
     "engine/shardscope/engine/report/words.py": words,

@@ -19,7 +19,7 @@ TREE = "global_step3_universal/zero"
 
 
 @pytest.mark.parametrize("name", SAVES)
-def test_every_universal_save_is_told_apart_from_zero(name: str) -> None:  # R010, collision 3
+def test_every_universal_save_is_told_apart_from_zero(name: str) -> None:  # R010 collision 3
     descriptor = look(FIXTURES / "deepspeed" / name / "checkpoint")
 
     assert descriptor.classification.format == "deepspeed_universal"

@@ -19,7 +19,7 @@ FC1 = f"{STEP}/decoder.layers.mlp.linear_fc1.weight"
 
 
 @pytest.mark.parametrize("name", TORCH_DIST)
-def test_metadata_json_decides_between_megatron_and_dcp(name: str) -> None:  # R008, collision 1
+def test_metadata_json_decides_between_megatron_and_dcp(name: str) -> None:  # R008 collision 1
     descriptor = look(FIXTURES / "megatron" / name / "checkpoint")
 
     assert descriptor.classification.format == "megatron_dist"
@@ -33,7 +33,7 @@ def test_metadata_json_decides_between_megatron_and_dcp(name: str) -> None:  # R
 
 
 @pytest.mark.parametrize("name", [*TORCH_DIST, "dist_zarr_tp2"])
-def test_placement_is_no_model_mapping(name: str) -> None:  # R009, R133
+def test_placement_is_no_model_mapping(name: str) -> None:  # R009 R133
     found = the(look(FIXTURES / "megatron" / name / "checkpoint"), "megatron.model_mapping")
 
     assert found.blocks == ("convert",)

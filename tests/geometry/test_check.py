@@ -142,7 +142,7 @@ def _block(draw: st.DrawFn, total: int, room: int) -> tuple[tuple[int, ...], Sid
 @settings(max_examples=600, deadline=None)
 @given(loose_maps())
 def test_what_is_wrong_is_found_with_its_numbers(lowered: Lowered) -> None:
-    # R175, R180, R187: any steps, any overlap, by address and not by count
+    # R175 R180 R187: any steps, any overlap, by address and not by count
     assert said(check(lowered).findings) == brute(lowered)
 
 
@@ -277,7 +277,7 @@ def test_counts_that_add_up_prove_nothing() -> None:
     ],
 )
 def test_each_contradiction_has_its_code(lowered: Lowered, code: str) -> None:
-    # R166, R178, R188: a zero factor, a view that reads backwards, numbers that are none
+    # R166 R178 R188: a zero factor, a view that reads backwards, numbers that are none
     assert code in codes(lowered)
 
 

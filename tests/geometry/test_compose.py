@@ -79,7 +79,7 @@ def planned(target: Layout, source: Layout, **options: object) -> tuple[Transfer
 @settings(max_examples=400, deadline=None)
 @given(pairs_of_maps())
 def test_a_plan_makes_the_targets_shards_from_the_sources(drawn: tuple[Layout, Layout]) -> None:
-    # R150, R172, R192: random trees on both sides, replicas, padding that must not be read
+    # R150 R172 R192: random trees on both sides, replicas, padding that must not be read
     source, target = drawn
     held, wanted = ({rank: one.elements.reshape(-1) for rank, one in shown(*side).items()} for side in drawn)
     missing = sorted(holders_of(wanted).keys() - holders_of(held).keys())
@@ -171,7 +171,7 @@ def test_rows_of_two_to_columns_of_four_is_eight_blocks() -> None:
 def test_a_padded_vocabulary_needs_no_more_pieces_than_there_are_ranks(
     source_ranks: int, target_ranks: int, rows: int
 ) -> None:
-    # R155, R192: only the vocabulary's own size is known to both sides
+    # R155 R192: only the vocabulary's own size is known to both sides
     def padded(ranks: int) -> Lowered:
         extent = -(-rows // (128 * ranks)) * 128 * ranks
         tree = Contiguous("tp", 0, (extent // ranks,) * ranks, Trim(0, rows, extent))
@@ -185,7 +185,7 @@ def test_a_padded_vocabulary_needs_no_more_pieces_than_there_are_ranks(
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("others", [1, 2, 3, 4, 8])
 def test_fused_queries_keys_and_values_go_from_any_degree_to_any(ranks: int, others: int) -> None:
-    # R150, R152, R153: widths by head, uneven, with ranks that hold no key at all
+    # R150 R152 R153: widths by head, uneven, with ranks that hold no key at all
     def fused(count: int) -> Layout:
         heads = [6 // count + (n < 6 % count) for n in range(count)]
         keys = tuple(4 if n == 0 else 0 for n in range(count))

@@ -34,7 +34,7 @@ def as_indices(tensor: TensorMap, ranks: int) -> Explicit:
     ],
 )
 def test_an_index_with_a_shape_is_compressed_in_every_dimension(tensor: TensorMap, pieces: int) -> None:
-    # R157, R160: as few pieces as the node that it was written out from
+    # R157 R160: as few pieces as the node that it was written out from
     written = TensorMap(tensor.shape, as_indices(tensor, 4))
     made, plain = lower(written, mesh_of(tp=4)), lower(tensor, mesh_of(tp=4))
     assert [len(shard.pieces) for shard in made.ranks] == [len(shard.pieces) for shard in plain.ranks]
@@ -64,7 +64,7 @@ def scattered(elements: int, ranks: int) -> TensorMap:
 
 
 def test_an_index_without_a_shape_stays_an_index_with_its_cost() -> None:
-    # R157, R160, R161
+    # R157 R160 R161
     tensor = scattered(4000, 4)
     lowered = lower(tensor, mesh_of(tp=4))
     assert lowered.indexed_elements == 4000

@@ -14,7 +14,7 @@ from tests.geometry.trees import PADDING, elements_of, holders_of, maps, pairs, 
 @settings(max_examples=400, deadline=None)
 @given(maps())
 def test_every_shard_holds_what_the_language_says(drawn: tuple[TensorMap, DeviceMesh]) -> None:
-    # R146, R151, R153, R156, R157, R158, R192: every node, nested, uneven, with padding
+    # R146 R151 R153 R156 R157 R158 R192: every node, nested, uneven, with padding
     tensor, mesh = drawn
     lowered = lower(tensor, mesh)
     expected = shown(tensor, mesh)
@@ -34,7 +34,7 @@ def test_every_shard_holds_what_the_language_says(drawn: tuple[TensorMap, Device
 def test_every_piece_has_one_set_of_holders_and_it_is_the_right_one(
     drawn: tuple[TensorMap, DeviceMesh],
 ) -> None:
-    # R154, R181, R189: labels with gaps; no piece spans a change of holders
+    # R154 R181 R189: labels with gaps; no piece spans a change of holders
     tensor, mesh = drawn
     held = holders_of({rank: one.elements.reshape(-1) for rank, one in shown(tensor, mesh).items()})
     for shard in lower(tensor, mesh).ranks:

@@ -63,7 +63,7 @@ def test_where_a_link_leads(tmp_path: Path, target: str, code: str) -> None:
     assert row.exit is None or row.exit is ExitCode.BLOCKED
 
 
-# R026, R041
+# R026 R041
 def test_nothing_behind_a_link_is_listed(tmp_path: Path) -> None:
     make(tmp_path / "outside", {"secret.bin": b"1"})
     root = make(tmp_path / "root", {"a/b.bin": b"1"})

@@ -55,7 +55,7 @@ def test_an_empty_folder_has_an_empty_inventory(tmp_path: Path) -> None:
     assert inventory.blockers == ()
 
 
-# R026, R030
+# R026 R030
 def test_the_walk_opens_folders_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, {"a/x.safetensors": b"1" * 100, "a/b/y.bin": b"2", "z.json": b"{}"})
     opened: list[int] = []
@@ -326,7 +326,7 @@ def test_the_walk_is_cancelled_and_reports_itself(tmp_path: Path) -> None:
             source.walk(cancel)
 
 
-# R046, R047
+# R046 R047
 def test_the_source_is_left_as_it_was(tmp_path: Path) -> None:
     root = make(tmp_path / "root", {"a/b.bin": b"1" * 70_000, "c.json": b"{}"})
     (root / "link").symlink_to("c.json")
