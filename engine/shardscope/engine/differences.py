@@ -38,7 +38,7 @@ from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.sides import Side, opened, placed_here, placed_there, side_of
 
 if TYPE_CHECKING:  # numpy is loaded where values are read
-    from shardscope.engine.convert.contents import Opener
+    from shardscope.engine.convert.comparing import Beside
     from shardscope.engine.diffing.values import Values
 
 MEMORY: Final = 64 << 20
@@ -152,7 +152,7 @@ def with_values(
 
     Raises `Fault`: those of reading; `Cancelled`, and then `on_difference` has heard what was compared until then.
     """
-    from shardscope.engine.diffing.values import refusal
+    from shardscope.engine.diffing.values import reading, refusal
 
     wanted = [
         number
@@ -164,7 +164,10 @@ def with_values(
     ]
     news: dict[int, TensorDifference] = {}
     work = _Work(compared, wanted, cancel, progress)
-    with opened(compared.first, compared.second) as opener:
+    with (
+        opened(compared.first, compared.second) as opener,
+        reading(opener, compared.options.memory_bytes) as beside,
+    ):
         for number in wanted:
             check(cancel)
             one, other = compared.tensors[number]
@@ -175,7 +178,7 @@ def with_values(
             news[number] = (
                 replace(item, note=f"values were not compared: {refused}")
                 if refused is not None
-                else work.compare(item, one, other, opener)
+                else work.compare(item, one, other, beside)
             )
             if on_difference is not None:
                 on_difference(number, news[number])
@@ -223,7 +226,7 @@ class _Work:
         self._owners = [owners(side.found.descriptor.topology) for side in (compared.first, compared.second)]
 
     def compare(
-        self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, opener: "Opener"
+        self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, beside: "Beside"
     ) -> TensorDifference:
         """Return a difference with its values."""
         from shardscope.engine.diffing.values import compared
@@ -239,8 +242,7 @@ class _Work:
         found = compared(
             placed_here(one),
             placed_there(other),
-            opener=opener,
-            budget_bytes=self._compared.options.memory_bytes,
+            beside=beside,
             cancel=self._cancel,
             on_tile=on_tile,
         )

@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -52,10 +54,11 @@ def compare(
     if layout is None:
         layout = first_rows(one.shape, other.shape)
     items = Written(one, dtype, 0, layout), Written(other, dtype, 0)
-    for tile in side_by_side(*items, opener=opener, budget_bytes=budget_bytes, cancel=cancel):
-        at = first_difference(tile.first, tile.second)
-        if at is not None:
-            return tile.element + at * 8 // DTYPES[dtype].bits
+    with Beside(opener, budget_bytes) as beside:
+        for tile in beside.tiles(*items, cancel):
+            at = first_difference(tile.first, tile.second)
+            if at is not None:
+                return tile.element + at * 8 // DTYPES[dtype].bits
     return None
 
 
@@ -73,34 +76,61 @@ def differs(tile: SideBySide) -> bool:
     return first_difference(tile.first, tile.second) is not None
 
 
-def side_by_side(
-    one: Written,
-    other: Written,
-    *,
-    opener: Opener,
-    budget_bytes: int,
-    cancel: threading.Event | None = None,
-) -> Iterator[SideBySide]:
-    """Yield two tensors of as many elements tile by tile, whatever their layouts and types.
+class Beside:
+    """Tensors read two and two. Files, buffers and coded records are kept from one pair to the next; it serves one thread.
 
-    Raises `Fault`: those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
+    Use it in a `with` block: leaving it verifies every file that is still open (`source.changed`).
     """
-    plan = memory((one, other), budget_bytes // 2, 1, digest=False, checks=False)
-    first, second = (prepared(cuts(item.tensor, item.layout), item.dtype) for item in (one, other))
-    bits, other_bits = (DTYPES[item.dtype].bits for item in (one, other))
-    step = plan.step * 8 // max(bits, other_bits) // _ALIGNED * _ALIGNED
-    total = one.elements
-    with Contents(opener, plan.records) as here, Contents(opener, plan.records) as there:
-        makers = Maker(here, plan.step), Maker(there, plan.step)
-        room, other_room = (np.empty(step * width // 8, np.uint8) for width in (bits, other_bits))
+
+    def __init__(self, opener: Opener, budget_bytes: int) -> None:
+        self._opener = opener
+        self._budget = budget_bytes
+        self._contents = ExitStack()
+        self._plan = (0, 0)
+        self._makers: tuple[Maker, ...] = ()
+        self._rooms: tuple[Bytes, ...] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._contents.__exit__(kind, error, trace)
+
+    def tiles(
+        self, one: Written, other: Written, cancel: threading.Event | None = None
+    ) -> Iterator[SideBySide]:
+        """Yield two tensors of as many elements tile by tile, whatever their layouts and types.
+
+        Raises `Fault`: those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
+        """
+        plan = memory((one, other), self._budget // 2, 1, digest=False, checks=False)
+        self._make_ready(plan.step, plan.records)
+        tensors = [prepared(cuts(item.tensor, item.layout), item.dtype) for item in (one, other)]
+        bits = [DTYPES[item.dtype].bits for item in (one, other)]
+        step = plan.step * 8 // max(bits) // _ALIGNED * _ALIGNED
+        total = one.elements
         for low in range(0, total, step):
             check(cancel)
             high = min(low + step, total)
-            left = room[: byte_count(high - low, bits)]
-            right = other_room[: byte_count(high - low, other_bits)]
-            makers[0].fill(first, low * bits // 8, low * bits // 8 + len(left), left)
-            makers[1].fill(second, low * other_bits // 8, low * other_bits // 8 + len(right), right)
-            yield SideBySide(low, left, right)
+            tiles = []
+            for maker, room, tensor, width in zip(self._makers, self._rooms, tensors, bits, strict=True):
+                tile = room[: byte_count(high - low, width)]
+                begin = low * width // 8
+                maker.fill(tensor, begin, begin + len(tile), tile)
+                tiles.append(tile)
+            yield SideBySide(low, *tiles)
+
+    def _make_ready(self, step: int, records: int) -> None:
+        """Make the buffers for tiles of `step` bytes, and room for coded records, unless they are there."""
+        if (step, records) == self._plan:
+            return
+        self._contents.close()
+        contents = [self._contents.enter_context(Contents(self._opener, records)) for _ in range(2)]
+        self._makers = tuple(Maker(each, step) for each in contents)
+        self._rooms = tuple(np.empty(step, np.uint8) for _ in range(2))
+        self._plan = (step, records)
 
 
 def compare_copies(

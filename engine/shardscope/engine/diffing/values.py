@@ -4,12 +4,12 @@ Bytes are compared first, at the speed of reading. Only where they differ are nu
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.convert.comparing import SideBySide, differs, side_by_side
+from shardscope.engine.convert.comparing import Beside, differs
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.work import Written
@@ -24,6 +24,11 @@ LEAST: Final = 1 << 20
 
 OnTile = Callable[[int], None]
 """Hears how many elements were compared so far."""
+
+
+def reading(opener: Opener, budget_bytes: int) -> Beside:
+    """Return what reads tensors two and two within a budget, so that measuring them fits into it, too."""
+    return Beside(opener, max(LEAST, budget_bytes - SCRATCH))
 
 
 class Values(Struct, frozen=True):
@@ -57,24 +62,18 @@ def compared(
     one: LogicalTensor,
     other: LogicalTensor,
     *,
-    opener: Opener,
-    budget_bytes: int,
+    beside: Beside,
     cancel: threading.Event | None = None,
     on_tile: OnTile | None = None,
 ) -> Values:
     """Return the figures of two tensors that `refusal` does not refuse; of different heights, those of the rows that both have.
 
-    Raises `Fault`: those of `comparing.side_by_side`; `Cancelled`.
+    Raises `Fault`: those of `Beside.tiles`; `Cancelled`.
     """
     written = _common(one, other)
-    room = max(LEAST, budget_bytes - SCRATCH)
-
-    def tiles() -> Iterator[SideBySide]:
-        return side_by_side(*written, opener=opener, budget_bytes=room, cancel=cancel)
-
     if one.dtype == other.dtype:
         equal = True
-        for tile in tiles():
+        for tile in beside.tiles(*written, cancel):
             if differs(tile):
                 equal = False
                 break
@@ -83,7 +82,7 @@ def compared(
         if equal:
             return Values(_identical(written[0].elements), None)
     measure = Measure(one.dtype, other.dtype)
-    for tile in tiles():
+    for tile in beside.tiles(*written, cancel):
         measure.add(tile.element, tile.first, tile.second)
         if on_tile is not None:
             on_tile(tile.element + len(tile.first) * 8 // DTYPES[one.dtype].bits)
