@@ -33,6 +33,8 @@ from tests.campaigns.kills import (
     rotten_bytes,
     torn_journal,
 )
+from tests.campaigns.malformed import malformed_inputs
+from tests.campaigns.soak import EXPLORED, FIXTURES, soak
 
 
 class Scenario(NamedTuple):
@@ -50,6 +52,7 @@ class Scenario(NamedTuple):
     work: Callable[[Bench, int], Tried]
 
 
+KEEPS = "no file descriptor, thread, child, file or object more than when it was warm"
 WHOLE = "old or new output, whole; resumed to identical bytes"
 
 
@@ -81,6 +84,10 @@ CAMPAIGN = (
     Scenario("wrong-bytes", "a worker that writes a wrong byte and its digest", "found by `--verify full`; nothing kept", 20, 1, wrong_bytes),
     Scenario("rot", "finished files damaged between two runs (five ways)", "made again; " + WHOLE, 20, 1, rotten_bytes),
     Scenario("torn-journal", "a journal that ends anywhere", WHOLE, 20, 1, torn_journal),
+    Scenario("malformed", "malformed inputs through `inspect --decode`, `plan` and `plan --decode`", "a document, its exit code, no unsafe character, no secret, bounded time and memory", 2000, 0, malformed_inputs),
+    Scenario("soak-inspect", "inspections in one process, half of them decoded", KEEPS, 1000, 0, soak("inspections", FIXTURES)),
+    Scenario("soak-convert", "conversions in one process", KEEPS, 200, 0, soak("conversions", EXPLORED)),
+    Scenario("soak-explorer", "ways through all screens of one explorer", KEEPS, 60, 0, soak("explorer", EXPLORED)),
 )  # fmt: skip
 
 
