@@ -107,6 +107,8 @@ def test_a_change_is_noticed_and_nothing_from_elsewhere_is_told(
 
     assert happened == [moment]
     assert said.code != ExitCode.INTERNAL, said.err
-    assert (said.code == ExitCode.OK) == (what == "report")  # to tell what was found is all that a report is for
+    assert (said.code == ExitCode.OK) == (
+        what == "report"
+    )  # to tell what was found is all that a report is for
     assert "source.changed" in said.out + said.err
     assert "zebulon" not in said.out + said.err
