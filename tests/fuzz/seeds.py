@@ -141,10 +141,12 @@ def arrays() -> Iterator[bytes]:
         buffer = io.BytesIO()
         np.save(buffer, array)
         yield buffer.getvalue()
+    yield from files("*.npy")
 
 
 def ggufs() -> Iterator[bytes]:
-    """Heads of GGUF files, of both byte orders."""
+    """Heads of GGUF files, of both byte orders, empty and of a model."""
+    yield from (data[:16_384] for data in files("*.gguf"))
     for order in ("little", "big"):
         yield b"GGUF" + (3).to_bytes(4, order) + (2).to_bytes(8, order) + (5).to_bytes(8, order) + bytes(64)
 
@@ -198,8 +200,9 @@ _SEEDS = {
     "report": lambda: of_desk(".zip"),
     "journal": journals,
     "sharding": shardings,
-    "zarr": lambda: files(".zarray"),
+    "zarr": lambda: [*files(".zarray"), *files("zarr.json")],
     "npy": arrays,
+    "npz": lambda: files("*.npz"),
     "gguf": ggufs,
     "tar": tars,
     "sniff": firsts,

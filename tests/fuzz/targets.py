@@ -36,7 +36,7 @@ from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.text import UNSAFE, display_name
-from shardscope.engine.parse import byte_ranges, gguf, npy, sniff, tar, torch_archive, zarr
+from shardscope.engine.parse import byte_ranges, gguf, npy, npz, sniff, tar, torch_archive, zarr
 from shardscope.engine.parse import safetensors as headers
 from shardscope.engine.parse import zip as zips
 from shardscope.engine.parse.config import check_adapter_config, check_config, check_json
@@ -144,6 +144,13 @@ def file_layout(data: bytes) -> object:
 
 
 def numpy_header(data: bytes) -> object:
+    try:
+        any_kind = npy.read_array(MemoryReader(data))
+        assert any_kind.begin > 0
+        assert 0 <= any_kind.bytes <= HIGHEST
+        assert all(0 <= extent <= HIGHEST for extent in any_kind.shape)
+    except Fault as fault:
+        blocker(fault.finding, "file")
     found = npy.read_npy(MemoryReader(data))
     assert 0 < found.begin <= len(data)
     assert found.end == len(data)
@@ -151,8 +158,24 @@ def numpy_header(data: bytes) -> object:
     return found
 
 
+def numpy_archive(data: bytes) -> object:
+    reader = MemoryReader(data)
+    found = list(npz.read_arrays(reader, zips.read_directory(reader, LIMITS)))
+    assert all(array is None or 0 <= array.bytes <= HIGHEST for _, array in found)
+    return found
+
+
 def gguf_header(data: bytes) -> object:
-    return gguf.read_head(MemoryReader(data))
+    reader = MemoryReader(data)
+    found = gguf.read_header(reader, LIMITS)
+    said(found.notes)
+    columns = (found.names, found.dtypes, found.shapes, found.begins, found.ends)
+    assert len({len(column) for column in columns}) == 1
+    assert len(set(found.names)) == len(found.names)
+    for begin, end, shape in zip(found.begins, found.ends, found.shapes, strict=True):
+        assert found.data_begin <= begin <= end
+        assert all(0 <= extent <= HIGHEST for extent in shape)
+    return found
 
 
 def tar_members(data: bytes) -> object:
@@ -214,7 +237,9 @@ def configuration(data: bytes) -> object:
 
 
 def zarr_array(data: bytes) -> object:
-    found = zarr.zarr_array(parse_json(data, LIMITS).value)
+    value = parse_json(data, LIMITS).value
+    newer = isinstance(value, dict) and value.get("zarr_format") == 3
+    found = zarr.zarr3_array(value) if newer else zarr.zarr_array(value)
     if isinstance(found, zarr.ZarrArray):
         assert 0 <= found.bytes <= zarr.BYTES
         assert math.prod(found.grid) <= zarr.CHUNKS
@@ -360,6 +385,7 @@ TARGETS: Final = {
         Target("sharding", dcp_sharding, textual=True),
         Target("zarr", zarr_array, textual=True),
         Target("npy", numpy_header),
+        Target("npz", numpy_archive),
         Target("gguf", gguf_header),
         Target("tar", tar_members),
         Target("sniff", first_bytes),
