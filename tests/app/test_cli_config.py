@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.engine.model.documents import json_schema

@@ -97,7 +97,7 @@ async def test_a_blocker_is_explained_from_its_panel_the_palette_and_the_list_of
         provider = Codes(app.screen)
         assert [hit.text async for hit in provider.discover()] == ["Explain index.shard_missing"]
         hits = [hit async for hit in provider.search("header.gap")]
-        await max(hits, key=lambda hit: hit.score).command()  # type: ignore[misc]  # it is async
+        await max(hits, key=lambda hit: hit.score).command()
         await settle(pilot)
         assert isinstance(app.screen, Reference)
         assert app.screen.name_of_page == "explain header.gap"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 from tests.checkpoints import write_sharded
 
 BAR = 4_096

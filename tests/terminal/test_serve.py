@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
-import psutil
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from tests.app.terminal import environment
@@ -40,7 +40,8 @@ class Served:
 
     def sessions(self) -> list[psutil.Process]:
         """Return the explorers that run for it."""
-        return psutil.Process(self.process.pid).children(recursive=True)
+        found: list[psutil.Process] = psutil.Process(self.process.pid).children(recursive=True)
+        return found
 
     def end(self) -> int:
         """Interrupt it and return its exit code."""

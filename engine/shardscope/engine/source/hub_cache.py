@@ -95,7 +95,7 @@ def read_cache(folder: str, cancel: Event) -> HubCache:
     Raises `Cancelled`.
     """
     walk = _Walk(cancel, ENTRIES)
-    repos = []
+    repos: list[Repo] = []
     for entry in walk.entries(folder, link=True):
         parts = _REPO.fullmatch(entry.name)
         if parts is None or not entry.is_folder:
@@ -179,7 +179,7 @@ def _repo(walk: _Walk, path: str, kind: str, name: str) -> Repo:
         else:
             blobs[entry.name] = entry.status.st_size
     refs = _refs(walk, os.path.join(path, "refs"))
-    revisions = []
+    revisions: list[Revision] = []
     copied = 0
     for entry in walk.entries(os.path.join(path, "snapshots")):
         if not entry.is_folder:

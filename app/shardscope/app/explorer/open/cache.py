@@ -118,7 +118,7 @@ class CacheBrowser(Screen[None]):
             self.rows.say_when_empty(self._nothing(cache))
             self.rows.show(RepoRows(cache.repos), columns=REPO_COLUMNS, cursor=cursor)
             told = plural(len(cache.repos), "repository", "repositories")
-            words: Part = f"{told}, {size(sum(repo.bytes for repo in cache.repos))}, in "
+            words = f"{told}, {size(sum(repo.bytes for repo in cache.repos))}, in "
             more: Part = "" if cache.whole else ("  not all of it: it is too large", Tone.CAUTION)
             self._caption((words, Tone.MUTED), cache.path, more)
         else:
