@@ -64,8 +64,26 @@ def decode(terminal: Terminal) -> None:
     terminal.escape("sent to the clipboard")
 
 
-STEPS: tuple[Callable[[Terminal], None], ...] = (triage, decode)
-"""In the order of a person's work. What comes after decoding (a conversion, a report) is added at the end."""
+def report(terminal: Terminal) -> None:
+    """What could a stranger be sent? Every line is seen, and exactly that is written."""
+    target = terminal._record.with_name("report.zip")
+    terminal.press("r")
+    terminal.until("what goes in", "decoded", "nothing written")
+    terminal.press("p")
+    terminal.until("searched: clean", "README.txt")
+    terminal.press("c", "n")
+    terminal.until("of them differ", "because")
+    terminal.press("w", "C-u")
+    terminal._tmux("send-keys", "-l", str(target))
+    terminal.press("Enter")
+    terminal.until("exactly what was shown")
+    assert target.read_bytes().startswith(b"PK")
+    for leaves in ("exactly what was shown", "searched: clean", "what goes in"):
+        terminal.escape(leaves)
+
+
+STEPS: tuple[Callable[[Terminal], None], ...] = (triage, decode, report)
+"""In the order of a person's work. What comes after decoding (a conversion) is added before the report."""
 
 
 @pytest.fixture

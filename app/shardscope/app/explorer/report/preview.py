@@ -147,7 +147,11 @@ class Preview(Screen[None]):
         event.stop()
         self.made = event.made
         rows = ReportRows(event.made.preview)
-        await self._fill(rows, Static(id="line"), Static(content(*self._counted()), id="counts"))
+        await self._fill(
+            rows,
+            Static(_whole(event.made.preview.line(0)), id="line"),
+            Static(content(*self._counted()), id="counts"),
+        )
         self.query_one(StatusLine).facts = (("searched: clean", Tone.OK), "nothing written")
         self.set_focus(rows)
         self.refresh_bindings()
