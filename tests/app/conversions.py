@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.convert.calls import CONVERSIONS, Conversions
@@ -92,12 +93,13 @@ async def at_plan(pilot: Pilot[Any], screen: Convert, out: Path | str) -> None:
 
 
 async def confirm(pilot: Pilot[Any], word: str = "convert") -> None:
-    """Ask for admission and type the word."""
+    """Ask for admission and give the word, at once as a paste does."""
     from shardscope.app.explorer.convert.admission import Admission
 
     await pilot.press("n")
     await until(pilot, lambda: isinstance(pilot.app.screen, Admission))
-    await pilot.press(*word, "enter")
+    pilot.app.screen.query_one(Input).value = word
+    await pilot.press("enter")
 
 
 def small_files(folder: Path) -> Path:

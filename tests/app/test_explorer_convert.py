@@ -294,7 +294,7 @@ async def test_what_cannot_be_written_is_told_with_its_stage_and_what_is_left(
         said = text(app)
         assert "stage.no_space" in said
         assert "It failed while copying." in said
-        assert "1 of 2 files were finished beside the target" in said
+        assert "1 of 2 files finished beside the target" in said
         assert "nothing: no output appeared" in said
         assert "nothing: what was staged was removed" in said
     assert names(tmp_path) == {"source"}
@@ -457,7 +457,7 @@ async def test_c_asks_once_and_says_what_was_and_was_not_written(run_held: Held)
         await ended(pilot, screen)
         said = text(app)
         assert "Stopped by a key while copying." in said
-        assert "1 of 2 files were finished beside the target" in said
+        assert "1 of 2 files finished beside the target" in said
         assert "nothing: no output appeared" in said
         assert "nothing: what was staged was removed" in said
     assert names(run_held.folder) == {"source"}

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +56,10 @@ class Terminal:
             self._tmux("send-keys", key)
             self._rest()
 
+    def strike(self, key: str) -> None:
+        """Send a key and wait for nothing: what it starts may draw for long."""
+        self._tmux("send-keys", key)
+
     def _rest(self) -> None:
         """Wait until nothing was written for a while."""
         size = -1
@@ -88,6 +93,11 @@ class Terminal:
         self.press("Escape")
         self.until(gone=leaves)
 
+    def hang_up(self) -> None:
+        """Take the terminal away from what runs in it."""
+        self._tmux("kill-session")
+
     def close(self) -> None:
-        """End the server and what runs in it."""
-        self._tmux("kill-server")
+        """End the server and what runs in it, if that is still there."""
+        with suppress(subprocess.CalledProcessError):
+            self._tmux("kill-server")

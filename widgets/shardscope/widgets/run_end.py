@@ -38,6 +38,8 @@ class Outcome(Struct, frozen=True):
     verify: str
     """The command that holds it against its source once more."""
     notes: tuple[Blocker, ...] = ()
+    before: int | None = None
+    """Bytes that the process had resident when the run began; null where that was not measured."""
 
 
 class Failure(Struct, frozen=True):
@@ -70,7 +72,8 @@ def success(done: Outcome, glyphs: Glyphs) -> Iterator[Paragraph]:
     yield labelled("manifest", f"{done.out.rstrip('/')}/{MANIFEST_NAME}")
     if done.previous is not None:
         yield labelled("old output", done.previous)
-    yield labelled("took", f"{took(done.run)}, {memory_of(done.plan, done.run)}")
+    own = "" if done.before is None else f", {size(done.before)} before it began"
+    yield labelled("took", f"{took(done.run)}, {memory_of(done.plan, done.run)}{own}")
     if done.run.resumed_bytes:
         yield labelled("gone on", f"{size(done.run.resumed_bytes)} of an earlier run were verified and taken")
     yield from heading("Verified", f"then promoted by {done.how}")
@@ -130,7 +133,7 @@ def failure(done: Failure, glyphs: Glyphs) -> Iterator[Paragraph]:
         yield labelled("nothing", "was made: it ended before anything was begun.")
     else:
         yield labelled(
-            "staged", f"{done.finished:,} of {plural(done.files, 'file')} were finished beside the target"
+            "staged", f"{done.finished:,} of {plural(done.files, 'file')} finished beside the target"
         )
     stands = "the folder that stood there, as it was" if done.stood else "nothing: no output appeared"
     yield labelled("at target", f"{done.out}: {stands}")

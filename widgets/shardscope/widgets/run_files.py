@@ -16,7 +16,7 @@ from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone
 
 STATE: Final = 10
-DONE: Final = 20
+DONE: Final = 21
 RATE: Final = 11
 TILE: Final = 14
 BAR: Final = 10

@@ -83,6 +83,8 @@ class Conversion(Working):
         self.look: TargetLook | None = None
         self.progress: Progress | None = None
         self.course = Course()
+        self.before: int | None = None
+        """Bytes that were resident when the run began."""
         self.decoded = False
         self._planned: Draft | None = None
         self._is_planning = False
@@ -198,6 +200,7 @@ class Conversion(Working):
         if prepared is None or self.step is Step.RUNNING:
             return
         self.course, self.progress = Course(), None
+        self.before = self.calls.memory()
         self._cancel, self._keeps = threading.Event(), draft.keep_staging
         self.step = Step.RUNNING
         await self.draw_step()

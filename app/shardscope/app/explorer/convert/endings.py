@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from shardscope.engine.materializing import Converted
 
 
-def outcome_of(done: "Converted", draft: Draft, target: Target, course: Course, *, decoded: bool) -> Outcome:
-    """Return what appeared."""
+def outcome_of(
+    done: "Converted", draft: Draft, target: Target, course: Course, *, before: int | None, decoded: bool
+) -> Outcome:
+    """Return what appeared. `before` is the memory of the process when the run began."""
     return Outcome(
         out=draft.out,
         plan=done.plan,
@@ -27,6 +29,7 @@ def outcome_of(done: "Converted", draft: Draft, target: Target, course: Course, 
         again=command_of(replace(draft, resume=False), target, decoded=decoded),
         verify=verify_command(target, draft.out, decoded=decoded),
         notes=course.notes,
+        before=before,
     )
 
 

@@ -1,6 +1,6 @@
 """One step of choices: the choices on the left, what they come to on the right, and a line to type in below."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -32,6 +32,9 @@ def _bindings(fields: Sequence[Field], step: str) -> list[BindingType]:
         )
         for item in fields
     ]
+
+
+Change = Callable[[Draft], Draft]
 
 
 class WhatRows(SettingRows):
@@ -70,12 +73,13 @@ class TypedInput(Input):
 class Form(Vertical):
     """A step of choices. It holds no draft of its own: it says which one a choice comes to."""
 
-    class Drafted(Message):
+    class Chosen(Message):
         """A choice was made, or typed as far as it can be taken."""
 
-        def __init__(self, draft: Draft) -> None:
+        def __init__(self, change: Change) -> None:
             super().__init__()
-            self.draft = draft
+            self.change = change
+            """From whatever the draft is when this is heard: keys come faster than it is drawn."""
 
     class FileNamed(Message):
         """A file of renaming rules was named."""
@@ -92,7 +96,8 @@ class Form(Vertical):
         self.draft = Draft()
         self.known = Known()
         self._typing: str | None = None
-        self._before = Draft()
+        self._before = ""
+        """What stood there before it was typed over."""
 
     def compose(self) -> ComposeResult:
         """Draw choices and page side by side, the line below them."""
@@ -122,23 +127,25 @@ class Form(Vertical):
     @on(SettingRows.Turned)
     def _turned(self, event: SettingRows.Turned) -> None:
         event.stop()
-        field = self.fields[event.name]
-        if field.turned is not None:
-            self.post_message(self.Drafted(field.turned(self.draft, event.by)))
+        self._turn(event.name, event.by)
 
     @on(SettingRows.Picked)
     def _picked(self, event: SettingRows.Picked) -> None:
         event.stop()
-        field = self.fields[event.name]
-        if field.turned is not None:
-            self.post_message(self.Drafted(field.turned(self.draft, 1)))
-        else:
+        if not self._turn(event.name, 1):
             self.type_in(event.name)
+
+    def _turn(self, name: str, by: int) -> bool:
+        turned = self.fields[name].turned
+        if turned is None:
+            return False
+        self.post_message(self.Chosen(lambda draft: turned(draft, by)))
+        return True
 
     def type_in(self, name: str) -> None:
         """Give the keys to the line, for one choice."""
         field = self.fields[name]
-        self._typing, self._before = name, self.draft
+        self._typing, self._before = name, field.text(self.draft)
         self.add_class("-typing")
         self.query_one("#label", Static).update(content((f"{field.label} ", Tone.HERE)))
         self._say("enter takes it, esc leaves it", Tone.MUTED)
@@ -157,24 +164,27 @@ class Form(Vertical):
         self._take(event.value)
 
     def _take(self, text: str) -> bool:
-        field = self.fields[self._typing or ""] if self._typing else None
-        if field is None or field.typed is None:
+        typed = self._typed_field
+        if typed is None:
             return True
         try:
-            draft = field.typed(self.draft, text)
+            typed(self.draft, text)
         except UntakenError as error:
             self._say(f"wanted: {error}", Tone.CAUTION)
             return False
         self._say("enter takes it, esc leaves it", Tone.MUTED)
-        self.draft = draft
-        self.post_message(self.Drafted(draft))
+        self.post_message(self.Chosen(lambda draft: typed(draft, text)))
         return True
+
+    @property
+    def _typed_field(self) -> Callable[[Draft, str], Draft] | None:
+        """What takes what is typed; null for the name of a file, which has to be read first."""
+        return None if self._typing is None else self.fields[self._typing].typed
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        field = self.fields[self._typing or ""] if self._typing else None
-        if field is not None and field.typed is None:
+        if self._typed_field is None:
             self.post_message(self.FileNamed(event.value.strip()))
         elif not self._take(event.value):
             return
@@ -183,7 +193,7 @@ class Form(Vertical):
     @on(TypedInput.Dropped)
     def _dropped(self, event: TypedInput.Dropped) -> None:
         event.stop()
-        self.post_message(self.Drafted(self._before))
+        self._take(self._before)
         self._close()
 
     def _close(self) -> None:

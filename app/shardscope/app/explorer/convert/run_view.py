@@ -21,7 +21,11 @@ EVERY: Final = 0.5
 
 
 class RunView(Vertical):
-    """The running view. `memory` measures the most that this process had resident."""
+    """The running view.
+
+    `memory` measures the most that this process had resident; `before` is what that was when the run began: the explorer is more
+    than the command for which plans are made.
+    """
 
     BINDING_GROUP_TITLE = "The run"
 
@@ -30,6 +34,7 @@ class RunView(Vertical):
         plan: Plan,
         course: Course,
         memory: Callable[[], int | None],
+        before: int | None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -38,6 +43,7 @@ class RunView(Vertical):
         self._course = course
         self._memory = memory
         self._clock = clock
+        self._before = before
         self.line = ProgressLine(clock=clock)
         self.files = RunFiles(plan.files, course.files)
 
@@ -80,11 +86,13 @@ class RunView(Vertical):
         return [*parts, (done, Tone.MUTED)]
 
     def _memories(self, measured: int | None) -> list[Part]:
-        planned = self._plan.estimates.peak_ram_bytes.bytes
-        over = measured is not None and planned is not None and measured > planned
-        said = "not measured" if measured is None else f"{size(measured)} measured"
+        needs, before = self._plan.estimates, self._before
+        planned, buffers = needs.peak_ram_bytes.bytes, needs.buffer_bytes.bytes
+        if measured is None or before is None:
+            return [("memory  ", Tone.MUTED), "not measured", (f" of {size(planned)} planned", Tone.MUTED)]
+        over = planned is not None and measured > max(planned, before + (buffers or 0))
         return [
             ("memory  ", Tone.MUTED),
-            (said, Tone.CAUTION if over else Tone.PLAIN),
-            (f"  of {size(planned)} planned, at the most so far", Tone.MUTED),
+            (f"{size(measured)} measured", Tone.CAUTION if over else Tone.PLAIN),
+            (f" of {size(planned)} planned, {size(before)} before it began", Tone.MUTED),
         ]

@@ -136,7 +136,7 @@ class Convert(Conversion):
                 await self._fill(step)
                 step.table.focus()
             case Step.RUNNING if self.plan is not None:
-                await self._fill(RunView(self.plan, self.course, self.calls.memory))
+                await self._fill(RunView(self.plan, self.course, self.calls.memory, self.before))
             case _:
                 return
         self.draw_choices()
@@ -150,16 +150,13 @@ class Convert(Conversion):
             content(("$ ", Tone.MUTED), (elide(visible(self.command), room, tail=0.4), Tone.MUTED))
         )
         for form in self.query(Form):
-            if not form.is_typing or form.draft == self.draft:
-                form.show(self.draft, self.known, self._page())
-            else:
-                form.page.show(self._page())
+            form.show(self.draft, self.known, self._page())
         for step in self.query(PlanStep):
             step.show(self.plan, self.prepared)
 
     def _plane(self) -> Part:
         if self.step is Step.ENDED:
-            return ("written and verified", Tone.OK) if self.outcome is not None else "nothing written"
+            return ("written and verified", Tone.OK) if self.outcome is not None else "no output"
         return ("writing", Tone.CAUTION) if self.step is Step.RUNNING else NOT_YET
 
     def _page(self) -> "Telling":
@@ -279,10 +276,10 @@ class Convert(Conversion):
         for form in self.query(Form):
             (form.rows if form.page.has_focus else form.page).focus()
 
-    @on(Form.Drafted)
-    def _drafted(self, event: Form.Drafted) -> None:
+    @on(Form.Chosen)
+    def _chosen(self, event: Form.Chosen) -> None:
         event.stop()
-        self.take(event.draft)
+        self.take(event.change(self.draft))
 
     @on(Form.FileNamed)
     def _file_named(self, event: Form.FileNamed) -> None:
@@ -339,7 +336,9 @@ class Convert(Conversion):
     async def draw_done(self, done: "Converted") -> None:
         """Show what appeared."""
         self._close_question()
-        self.outcome = outcome_of(done, self.draft, self.target, self.course, decoded=self.decoded)
+        self.outcome = outcome_of(
+            done, self.draft, self.target, self.course, before=self.before, decoded=self.decoded
+        )
         await self._end(_telling(success, self.outcome))
 
     async def draw_failed(self, refused: Blocker, *, stopped: bool) -> None:
