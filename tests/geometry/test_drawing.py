@@ -263,3 +263,13 @@ def test_from_a_thousand_million_rows_down_to_one() -> None:
     assert len(sizes) < 16
     assert sizes[0][0] < 1_000_000_000 // 3
     assert (window.rows, window.columns) == (16, 60)
+
+
+def test_boxes_are_found_outright_and_by_a_sweep_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MAPS:
+        atlas = guide(name).atlas
+        addresses = range(atlas.lowered.elements)
+        direct = atlas.held(addresses)
+        with monkeypatch.context() as patched:
+            patched.setattr("shardscope.engine.geometry.drawing.index.DIRECT", -1)
+            assert atlas.held(addresses) == direct

@@ -115,7 +115,11 @@ def _chart(
 ) -> Chart:
     checked = check(lowered, Budget(budgets))
     drawable = all(finding.code in DRAWABLE for finding in checked.findings)
-    guide = Guide(Atlas(lowered), tensor.dtype, tree, mesh, stored) if drawable else None
+    guide = None
+    if drawable:
+        atlas = Atlas(lowered)
+        atlas.prepare()
+        guide = Guide(atlas, tensor.dtype, tree, mesh, stored)
     return Chart(
         lowered,
         checked,

@@ -75,7 +75,7 @@ def _holding(one: Holding) -> Iterator[Paragraph]:
     if one.pieces > 1:
         yield _said(("  as ", Tone.MUTED), one.shard)
     if one.strides == (1,):
-        yield _said(("one after the other: ", Tone.MUTED), plural(one.extents[0], "element"))
+        yield _said(("contiguous: ", Tone.MUTED), plural(one.extents[0], "element"))
     elif one.strides:
         strides = ", ".join(f"{step:,}" for step in one.strides)
         yield _said(("strides ", Tone.MUTED), f"{strides} for {' x '.join(f'{n:,}' for n in one.extents)}")
@@ -87,6 +87,10 @@ def _holding(one: Holding) -> Iterator[Paragraph]:
         yield _said(("  piece   ", Tone.MUTED), _bytes(one.stored))
     if one.element.inside is not None:
         yield _said((f"  decoded bytes of {one.element.inside}", Tone.MUTED))
+    for file in one.copies[:OTHERS]:
+        yield _said(("copy in ", Tone.MUTED), file)
+    if len(one.copies) > OTHERS:
+        yield _said((f"{len(one.copies) - OTHERS:,} more copies", Tone.MUTED))
 
 
 def _bytes(stored: Stored) -> str:

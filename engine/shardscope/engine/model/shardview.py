@@ -137,6 +137,8 @@ class Holding(Struct, frozen=True):
     """The bytes of the element; null where no fragment has them."""
     stored: Stored | None
     """The bytes of the piece."""
+    copies: tuple[str, ...] = ()
+    """Files, neutralised, with further copies of these shards."""
 
 
 class Spot(Struct, frozen=True):

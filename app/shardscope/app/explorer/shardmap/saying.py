@@ -76,7 +76,7 @@ def _neighbours(sight: "Sight") -> Iterator[Paragraph]:
 
 def foot(subject: "Subject", sight: "Sight", drawing: "Drawing") -> Sequence[Part]:
     """Return the line under the picture: the state, the pieces, what has to be known to read it."""
-    pieces = sum(len(group.pieces) * len(group.ranks) for group in sight.guide.atlas.groups)
+    pieces = sight.guide.atlas.pieces
     parts: list[Part] = [
         short(subject, sight.chart),
         (f"   {pieces:,} piece{'' if pieces == 1 else 's'}", Tone.MUTED),

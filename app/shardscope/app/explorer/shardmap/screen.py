@@ -108,8 +108,9 @@ class ShardMap(Screen["str | None"]):
         self._lanes = event
         if self.sight is not None:
             self.sight.lanes = event.lanes
-            self.sight.see("files")
-            self.draw()
+            if not self.sight.on_target:
+                self.sight.see("files")
+                self.draw()
 
     @on(Charted)
     def _charted(self, event: Charted) -> None:

@@ -67,10 +67,15 @@ class Atlas:
         )
         self._every = tuple(sorted(shard.rank for shard in lowered.ranks))
         self._letters: dict[tuple[int, ...], str] = {}
+        self._lettered = 0
         for holders in sorted({one.holders for group in self.groups for one in group.pieces}):
             self.letter(holders)
         self._tags: list[tuple[int, int]] = []
         self._shards: dict[int, tuple[Index, Borders]] = {}
+
+    def prepare(self) -> None:
+        """Do now what every window needs: it costs what there are pieces. Raises `Fault`: `map.unproven`, `map.budget`."""
+        _ = self._index, self.borders
 
     def letter(self, holders: tuple[int, ...]) -> str:
         """Return the letter of a set of ranks: the next one, for a new set."""
@@ -81,17 +86,28 @@ class Atlas:
             if holders == self._every and len(holders) > 1:
                 found = EVERYWHERE
             else:
-                used = sum(letter != EVERYWHERE for letter in self._letters.values())
-                found = HOLDERS[used % len(HOLDERS)]
+                found = HOLDERS[self._lettered % len(HOLDERS)]
+                self._lettered += 1
             self._letters[holders] = found
         return found
 
+    @property
+    def _repeats(self) -> int:
+        """After how many letters of holders they begin again; zero where they do not."""
+        return len(HOLDERS) if self._lettered > len(HOLDERS) else 0
+
     def group_of(self, rank: int) -> int:
         """Return the group of a rank. Raises `KeyError` for a rank that the map does not have."""
-        for number, group in enumerate(self.groups):
-            if rank in group.ranks:
-                return number
-        raise KeyError(rank)
+        return self._group_of[rank]
+
+    @cached_property
+    def _group_of(self) -> dict[int, int]:
+        return {rank: number for number, group in enumerate(self.groups) for rank in group.ranks}
+
+    @cached_property
+    def pieces(self) -> int:
+        """Pieces of all ranks, as a person sees them."""
+        return sum(len(group.pieces) * len(group.ranks) for group in self.groups)
 
     # Who holds what.
 
@@ -193,8 +209,7 @@ class Atlas:
             Mark(letter, self.who(holders), holders)
             for letter, holders in sorted(seen.items(), key=lambda item: _order(item[0]))
         ]
-        repeated = sum(letter != EVERYWHERE for letter in self._letters.values()) > len(HOLDERS)
-        return cells.drawn("logical", letters, marks, len(HOLDERS) if repeated else 0)
+        return cells.drawn("logical", letters, marks, self._repeats)
 
     def shard(self, group: int, window: Window, width: int, height: int) -> Drawing:
         """Return a window of the shard of a group of ranks, lettered by its pieces."""

@@ -41,8 +41,12 @@ class Guide:
         self.tree = tree
         self._mesh = mesh
         self._fragments: dict[int, Fragment] = {}
+        self._copies: dict[int, list[str]] = {}
+        """Files with further copies of a shard, by its label."""
         if tensor is not None:
             self._fragments = {fragment.label: fragment for fragment in tensor.fragments}
+            for copy in tensor.replicas:
+                self._copies.setdefault(copy.label, []).append(copy.record.file)
 
     @cached_property
     def parts(self) -> tuple[Named, ...]:
@@ -154,6 +158,7 @@ class Guide:
             scale=None if piece.scale == ONE else factor(piece.scale),
             element=element,
             stored=whole,
+            copies=tuple(file for rank in group.ranks for file in self._copies.get(rank, ())),
         )
 
     def fragment(self, group: int) -> Fragment | None:
