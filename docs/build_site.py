@@ -162,7 +162,9 @@ def main(arguments: list[str]) -> int:
     found = list(outside(site))
     for line in found:
         print(f"loads from elsewhere: {line}", file=sys.stderr)
-    print(f"{sum(1 for _ in site.rglob('*.html'))} pages in {site}")
+    print(
+        f"{sum(1 for _ in site.rglob('*.html'))} pages in {site}; for its search, serve it (python3 -m http.server)"
+    )
     return 1 if found else 0
 
 

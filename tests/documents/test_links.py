@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 from docs.build_site import laid_out
 
-from tests.documents.pages import ROOT, anchors, links, pages
+from tests.documents.pages import ROOT, anchors, links, pages, text
 
 GENERATED_ALIKE = "docs/schemas/"
 """Pages that only their list leads to."""
@@ -28,6 +28,11 @@ def test_every_link_and_every_anchor_leads_somewhere(page: str) -> None:
             broken.append(target)
 
     assert broken == []
+
+
+def test_no_page_is_unfinished() -> None:
+    words = re.compile(r"\b(?:TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
+    assert [page for page in pages() if words.search(text(page))] == []
 
 
 def navigation(entries: list[dict[str, Any]]) -> Iterator[str]:
