@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import itertools
+import re
 import shutil
 import subprocess
 import time
@@ -15,6 +16,7 @@ import aiohttp
 
 BINARY: Final = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE: Final = 60.0
+STYLES: Final = re.compile(rb"\x1b\[[0-9;]*m")
 _QUIET: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--window-size=1000,640",
@@ -30,6 +32,8 @@ class Page:
         self._numbers = itertools.count(1)
         self.requests: list[str] = []
         """Every address that the page asked for."""
+        self.received = b""
+        """What came over its sockets."""
         self.complaints: list[str] = []
         """What the browser had to say about it."""
 
@@ -43,6 +47,10 @@ class Page:
                 self.requests.append(said["params"]["request"]["url"])
             elif said.get("method") == "Network.webSocketCreated":
                 self.requests.append(said["params"]["url"])
+            elif said.get("method") == "Network.webSocketFrameReceived":
+                frame = said["params"]["response"]
+                if frame["opcode"] == 2:  # binary, which the protocol writes in base64
+                    self.received += base64.b64decode(frame["payloadData"])
             elif said.get("method") == "Log.entryAdded":
                 self.complaints.append(said["params"]["entry"]["text"])
             if said.get("id") == number:
@@ -62,6 +70,14 @@ class Page:
         while not await self.value(script):
             assert time.monotonic() < end, f"waited for {script}"
             await asyncio.sleep(0.1)
+
+    async def until_received(self, words: bytes) -> None:
+        """Wait until words came over a socket, which styles may take apart."""
+        end = time.monotonic() + PATIENCE
+        while words not in STYLES.sub(b"", self.received):
+            assert time.monotonic() < end, f"waited for {words!r}"
+            await self.value("0")
+            await asyncio.sleep(0.05)
 
     async def type(self, text: str) -> None:
         """Type into what has the focus."""

@@ -4,4 +4,12 @@ document.addEventListener("DOMContentLoaded", () => {
   socket.protocol = socket.protocol === "https:" ? "wss:" : "ws:";
   document.getElementById("terminal").dataset.sessionWebsocketUrl = socket.href;
   document.getElementById("again").addEventListener("click", () => window.location.reload());
+  // Once the first bytes have come, keys belong to the terminal without a click.
+  const started = new MutationObserver(() => {
+    if (document.body.classList.contains("-first-byte")) {
+      started.disconnect();
+      document.querySelector("#terminal textarea")?.focus();
+    }
+  });
+  started.observe(document.body, { attributes: true, attributeFilter: ["class"] });
 });
