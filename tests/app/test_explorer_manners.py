@@ -140,6 +140,11 @@ async def test_command_name_and_path_are_copied_and_saved_when_asked(
         await pilot.press("escape", "escape", "escape")
         await settle(pilot)
         assert isinstance(app.screen, Explore)
+        await pilot.press("6", "end", "y", "n")
+        await settle(pilot)
+        assert app.clipboard.startswith("model.")
+        await pilot.press("p")
+        assert app.clipboard.startswith(f"{tmp_path}/run42/llama/model-0000")
 
 
 def test_what_is_copied_is_harmless_where_it_is_pasted(tmp_path: Path) -> None:

@@ -51,10 +51,19 @@ def under_cursor(workspace: "Workspace | None", target: Target) -> tuple[Copy, .
             return (Copy("n", "name", harmless(os.path.basename(whole))), Copy("p", "path", harmless(whole)))
         return (name, path)
     from shardscope.widgets.blockers_panel import BlockersPanel
+    from shardscope.widgets.tensor_views import TensorViews
 
     front = workspace.panels.front
     if isinstance(front, BlockersPanel) and front.blocker is not None:
-        return (Copy("n", "name", front.blocker.code), path)
+        return (Copy("n", "code", front.blocker.code), path)
+    if isinstance(front, TensorViews) and (tensor := front.tensor) is not None:
+        node = tree.files.node_of_subject(
+            tensor.file
+        )  # the tensor knows its file by a text, the tree by its bytes
+        if node is not None:
+            whole = os.path.join(os.path.abspath(target.path), os.fsdecode(tree.files.entry(node).path))
+            path = Copy("p", "path", harmless(whole))
+        return (Copy("n", "name", harmless(tensor.name)), path)
     return (name, path)
 
 
