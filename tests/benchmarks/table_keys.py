@@ -39,7 +39,7 @@ BAR = 1.2
 BYTES_BAR = 400
 """Of a tensor, beyond the catalogue."""
 SMALL, LARGE = 1_000, 1_000_000
-KEYS = (*["down"] * 50, *["pagedown"] * 6, *["up"] * 12, "pageup", "end", *["up"] * 4, "pageup", "home")
+KEYS = (*["down"] * 50, *["pagedown"] * 4, *["up"] * 12, "pageup", "end", *["up"] * 4, "pageup", "home")
 
 
 class Table(App[None]):
