@@ -30,6 +30,13 @@ def test_every_link_and_every_anchor_leads_somewhere(page: str) -> None:
     assert broken == []
 
 
+def test_the_page_about_installing_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    assert set(re.findall(r"`shardscope\[(\w+)\]`", text("docs/install.md"))) == set(extras)
+
+
 def test_no_page_is_unfinished() -> None:
     words = re.compile(r"\b(?:TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
     assert [page for page in pages() if words.search(text(page))] == []
