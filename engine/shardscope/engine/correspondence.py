@@ -1,5 +1,7 @@
 """What the tensors of one checkpoint are called in another: by a person's rules, by the manifest that a conversion left, and by the
 mapping tables of producers.
+
+Tables are read where two sides are of two families, and nowhere else: most comparisons need none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,20 +10,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.convert.renaming import Renaming
-from shardscope.engine.formats.fitting import fitting_tables
-from shardscope.engine.formats.model_config import EMBEDDINGS
-from shardscope.engine.mappings import NAMES, table
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.difference import By
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import Manifest
-from shardscope.engine.model.mapping import Layout, ModelFacts, Naming
 from shardscope.engine.model.plan import PlanOptions, RenameRule
 from shardscope.engine.model.text import counted, display_name
-from shardscope.engine.naming import named, producers
 from shardscope.engine.sides import Side, manifest_in
 
 AUTO: Final = "auto"
@@ -54,6 +50,8 @@ def correspondence(
     is damaged, and those of a mapping table that was asked for.
     """
     if rules:
+        from shardscope.engine.convert.renaming import Renaming
+
         says = f"{counted(len(rules), 'rule')} of renaming"
         mapped = _mapped(first, second, mapping, component)
         return replace(mapped, renamed=Renaming(rules), by="rules", decisions=(*mapped.decisions, says))
@@ -83,6 +81,8 @@ def _by_manifest(first: Side, second: Side, limits: Limits, component: Listed) -
 
 def _as_planned(source: Side, manifest: Manifest) -> Catalogue:
     """Return a catalogue with what a conversion's table made of it; as it is where that does not work on it."""
+    from shardscope.engine.naming import named
+
     try:
         return named(source.catalogue, source.found, manifest.options).catalogue
     except Fault:
@@ -98,6 +98,8 @@ def _mapped(first: Side, second: Side, mapping: str | None, component: Listed) -
     as_they_are = Names(first.catalogue, second.catalogue)
     if mapping is None or component != "model":
         return as_they_are
+    if mapping == AUTO and _family(first) == _family(second):
+        return as_they_are
     if mapping != AUTO:
         letter = "A" if _is_for(mapping, first) or not _is_for(mapping, second) else "B"
         return _with_table(first, second, mapping, letter)
@@ -110,8 +112,12 @@ def _mapped(first: Side, second: Side, mapping: str | None, component: Listed) -
 
 def _best(side: Side, other: Side) -> str | None:
     """Return the table under whose names most tensors of a side are in the other one, more than under its own."""
+    from shardscope.engine.formats.fitting import fitting_tables
+    from shardscope.engine.model.mapping import ModelFacts
+    from shardscope.engine.naming import producers
+
     family = _family(side)
-    if family not in producers() or family == _family(other):
+    if family not in producers():
         return None
     there = {tensor.name for tensor in other.catalogue.of("model")}
     found, most = None, len(there.intersection(tensor.name for tensor in side.catalogue.of("model")))
@@ -137,6 +143,8 @@ def _with_table(first: Side, second: Side, name: str, letter: str) -> Names:
 
 def _catalogue(side: Side, name: str, other: Side) -> Catalogue:
     """Return a side under the names of a table. How many rows a vocabulary has, which few producers say, the other side shows."""
+    from shardscope.engine.naming import named
+
     declared = side.found.model is not None and side.found.model.vocabulary is not None
     options = PlanOptions(mapping=name, vocab_size=None if declared else _vocabulary(other))
     return named(side.catalogue, side.found, options).catalogue
@@ -144,17 +152,21 @@ def _catalogue(side: Side, name: str, other: Side) -> Catalogue:
 
 def _vocabulary(side: Side) -> int | None:
     """Return the rows of the embedding of a side that has the names of a model; null where none is there."""
-    ends = tuple(EMBEDDINGS)
+    from shardscope.engine.formats.model_config import EMBEDDINGS
+
     rows = (
         tensor.shape[0]
         for tensor in side.catalogue.of("model")
-        if tensor.name.endswith(ends) and tensor.shape
+        if tensor.name.endswith(EMBEDDINGS) and tensor.shape
     )
     return next(rows, None)
 
 
 def _is_for(name: str, side: Side) -> bool:
     """Tell whether a packaged table is for the family of a side."""
+    from shardscope.engine.mappings import NAMES, table
+    from shardscope.engine.model.mapping import Layout, Naming
+
     if name not in NAMES:
         return False
     naming = table(name).table

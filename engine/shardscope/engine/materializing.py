@@ -16,6 +16,7 @@ from shardscope.engine.convert.admission import admitted
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied
 from shardscope.engine.convert.dispatch import Elsewhere, Executors
+from shardscope.engine.convert.entries import opener_of
 from shardscope.engine.convert.planning import refuse
 from shardscope.engine.convert.promotion import Promoted, discard_old, promote
 from shardscope.engine.convert.proving import prove
@@ -24,7 +25,7 @@ from shardscope.engine.convert.readback import check_digests
 from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
 from shardscope.engine.convert.sharding import index, index_name
 from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.tasks import FileTask, TaskSource, entries_by_name, entry_of, file_tasks
+from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
 from shardscope.engine.convert.threads import run_here, what_was_taken
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.document import written
@@ -48,7 +49,7 @@ from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
 from shardscope.engine.model.progress import OnProgress, Progress
 from shardscope.engine.model.schemas import MANIFEST, RUN
-from shardscope.engine.model.source import Inventory, Kind
+from shardscope.engine.model.source import Kind
 from shardscope.engine.model.text import counted
 from shardscope.engine.source.read import OpenFile, adopted
 from shardscope.engine.source.source import Source
@@ -338,12 +339,6 @@ class _Work:
         """Say how far a stage is."""
         if self._progress is not None:
             self._progress(progress)
-
-
-def opener_of(source: Source, inventory: Inventory) -> Opener:
-    """Return what opens files of the source by their shown names. Two files that are shown alike are opened by neither."""
-    entries = entries_by_name(inventory.files)
-    return lambda name: source.open(entry_of(entries, name))
 
 
 def map_digest(lowered: Lowered) -> str:

@@ -8,20 +8,16 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.capabilities.reading import read_document
 from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.ranks import MAP_FILE, put_together
+from shardscope.engine.convert.entries import opener_of
 from shardscope.engine.decoding import Decoding
-from shardscope.engine.geometry.document import read_document as read_maps
 from shardscope.engine.inspection import Inspection, inspect
-from shardscope.engine.materializing import opener_of
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import MANIFEST_NAME, Manifest
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.source import Entry
-from shardscope.engine.parse.json import parse_json
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
@@ -71,6 +67,8 @@ def manifest_in(side: Side, limits: Limits) -> Manifest | None:
     data = _beside(side, MANIFEST_NAME, limits)
     if data is None:
         return None
+    from shardscope.engine.capabilities.reading import read_document  # it knows every document there is
+
     _, document = read_document(data, limits)
     return document if isinstance(document, Manifest) else None
 
@@ -79,6 +77,10 @@ def _put_together(side: Side, limits: Limits) -> Catalogue:
     """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
     if all(tensor.part_of is None for tensor in side.catalogue.tensors):
         return side.catalogue
+    from shardscope.engine.convert.ranks import MAP_FILE, put_together
+    from shardscope.engine.geometry.document import read_document as read_maps
+    from shardscope.engine.parse.json import parse_json
+
     data = _beside(side, MAP_FILE, limits)
     if data is None:
         return side.catalogue

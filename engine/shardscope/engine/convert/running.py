@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from shardscope.engine.convert.attempts import Attempt, entered
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.copying import Copied, copy_file
+from shardscope.engine.convert.entries import entries_by_name, entry_of
 from shardscope.engine.convert.output import OutputFile
 from shardscope.engine.convert.refusals import refused
 from shardscope.engine.convert.tasks import (
@@ -19,8 +20,6 @@ from shardscope.engine.convert.tasks import (
     Refused,
     Stopped,
     TaskSource,
-    entries_by_name,
-    entry_of,
     packed_outcome,
     unpacked,
     versions_here,

@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from shardscope.engine.convert.casting import NUMPY
 from shardscope.engine.convert.copying import Copied
+from shardscope.engine.convert.entries import entries_by_name, entry_of
 from shardscope.engine.convert.header import build
 from shardscope.engine.convert.ranks import Ranks, metadata
 from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.work import Written, records
 from shardscope.engine.geometry.layout import normal_form
-from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.blocker import Finding
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Shape
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
@@ -227,22 +228,6 @@ def file_task(
     source = msgspec.structs.replace(source, entries=tuple(entry_of(by_name, file) for file in read))
     key = _key(name, size, header, tensors, source.entries)
     return FileTask(key, name, size, header, tensors, checks, digest, budget_bytes, workers, source)
-
-
-def entries_by_name(entries: Iterable[Entry]) -> dict[str, Entry | None]:
-    """Return entries by the names that records have; null for a name that two of them share."""
-    found: dict[str, Entry | None] = {}
-    for entry in entries:
-        found[entry.text] = None if entry.text in found else entry
-    return found
-
-
-def entry_of(by_name: Mapping[str, Entry | None], name: str) -> Entry:
-    """Return the entry of a record's file. Raises `Fault` `convert.file_unclear`."""
-    entry = by_name.get(name)
-    if entry is None:
-        raise Fault("convert.file_unclear", file=name)
-    return entry
 
 
 def _key(name: str, size: int, header: bytes, tensors: Sequence[TaskTensor], entries: Sequence[Entry]) -> str:
