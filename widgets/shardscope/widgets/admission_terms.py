@@ -106,6 +106,7 @@ def refusals(admission: Admission, glyphs: Glyphs) -> Iterator[Paragraph]:
             else "cannot be read, and is never guessed"
         )
         yield Paragraph(((f"{sign} {check.verdict}: {shown(check.what)}: ", tone), said), hang=2)
+        yield Paragraph(((shown(check.basis), Tone.MUTED),), indent=2, hang=2)
         yield Paragraph(
             (f"To change it: {CHANGES.get(check.what, 'choose another target')}.",), indent=2, hang=2
         )
