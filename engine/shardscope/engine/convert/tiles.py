@@ -178,7 +178,7 @@ class Maker:
             if start < end:
                 origin = tensor.origins[route.source_rank]
                 at = origin.base + copy.source.offset + start - route.start
-                self._contents.read_into(origin.record, at, memoryview(data)[start - low : end - low])
+                self._contents.read_into(origin.record, at, data[start - low : end - low].data)
         return True
 
     def _read(self, number: int, offset: int, length: int) -> memoryview:
