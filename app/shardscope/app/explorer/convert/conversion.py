@@ -348,8 +348,8 @@ class Conversion(Working):
 
     def broke(self, group: str, error: Blocker) -> None:
         """An error of our own ended a worker: nothing goes on from there."""
-        if group == "convert":
+        if group == "convert" and self.step is Step.RUNNING:
             self.post_message(messages.EndedEarly(error, stopped=False))
-        elif group.startswith("convert-"):
+        elif group.startswith("convert-") and (self.step is Step.READING or not self.is_settled):
             self._is_planning = self._is_looking = False
             self.post_message(messages.Unread(error))
