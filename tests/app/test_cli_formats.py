@@ -1,8 +1,10 @@
 """What inspection found as SARIF and as Markdown: complete, valid, and harmless to whoever reads it."""
 
 import json
+import os
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.app.cli.markdown import escaped
@@ -11,6 +13,8 @@ from shardscope.engine.model.text import UNSAFE
 from tests.app.terminal import Command
 from tests.checkpoints import write_safetensors, write_sharded
 from tests.hostile import HOSTILE
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
 
 @pytest.fixture
@@ -48,6 +52,18 @@ def test_sarif_has_a_rule_for_each_code_and_a_result_for_each_blocker(command: C
     ]
     assert {"uri": "a%20b.safetensors", "uriBaseId": "CHECKPOINT"} in places
     assert str(broken) not in said.out
+
+
+@pytest.mark.skipif(
+    "SARIF_SCHEMA" not in os.environ, reason="SARIF_SCHEMA names no sarif-schema-2.1.0.json of OASIS"
+)
+def test_sarif_is_valid_by_its_own_schema(command: Command, broken: Path) -> None:
+    """The schema is not kept here: its licence is that of a standards body. Fetch it, and point the variable at it."""
+    schema = json.loads(Path(os.environ["SARIF_SCHEMA"]).read_text())
+    check = jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
+    for path in (broken, *sorted(FIXTURES.glob("*/*/checkpoint"))):
+        said = command("inspect", str(path), "--format", "sarif")
+        assert [error.message for error in check.iter_errors(json.loads(said.out))] == [], path
 
 
 @pytest.mark.parametrize("form", ["sarif", "markdown"])

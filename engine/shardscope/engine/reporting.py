@@ -143,9 +143,7 @@ def prepare_report(
     decoded = building.was_decoded(descriptor)
     command = request.command(earlier=request.descriptor is not None or (known is not None and decoded))
     facts = Given(
-        tool=ReportTool(
-            "shardscope", __version__, found["shardscope"].commit if "shardscope" in found else None
-        ),
+        tool=_tool(found),
         command=command,
         options=ReportOptions(
             names=request.names,
@@ -184,7 +182,8 @@ def own_error_page(error: BaseException, doing: str) -> str:
     from shardscope.engine.report import mishaps
 
     found = installed((*_PACKAGES, *mishaps.LIBRARIES, "shardscope"))
-    return mishaps.page(error, doing, environment_now(found), found, __version__)
+    versions = {name: each.version for name, each in found.items() if name in mishaps.LIBRARIES}
+    return mishaps.page(error, doing, environment_now(found), versions, _tool(found))
 
 
 def write_own_error(target: str, page: str) -> None:
@@ -218,6 +217,11 @@ def compare_reports(one: ReportBundle, other: ReportBundle) -> ReportDifference:
     from shardscope.engine.report import differing
 
     return differing.difference(one, other)
+
+
+def _tool(packages: Mapping[str, Installed]) -> ReportTool:
+    own = packages.get("shardscope")
+    return ReportTool("shardscope", __version__, None if own is None else own.commit)
 
 
 def environment_now(packages: Mapping[str, Installed]) -> ReportEnvironment:

@@ -10,8 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from shardscope.engine.capabilities.installed import Installed
-from shardscope.engine.model.reports import ReportEnvironment
+from shardscope.engine.model.reports import ReportEnvironment, ReportTool
 from shardscope.engine.report.checking import check
 from shardscope.engine.report.identity import identities
 
@@ -48,17 +47,17 @@ def page(
     error: BaseException,
     doing: str,
     environment: ReportEnvironment,
-    packages: Mapping[str, Installed],
-    version: str,
+    packages: Mapping[str, str],
+    tool: ReportTool,
 ) -> str:
-    """Return the page as text with line ends. `doing` is in words of ours.
+    """Return the page as text with line ends. `doing` is in words of ours, `packages` are versions by the names of distributions.
 
     Raises `Fault` `report.identity` where it holds anything of this machine or session all the same.
     """
-    found = "\n".join((*_lines(error, doing, environment, packages, version), ""))
+    found = "\n".join((*_lines(error, doing, environment, packages, tool), ""))
     system = [text for name in environment.__struct_fields__ if (text := getattr(environment, name))]
     ours = [frame for each in _chain(error) for frame in frames(each)]  # every copy of shardscope has these
-    public = (*system, *ours, version, *packages, *(each.version for each in packages.values()))
+    public = (*system, *ours, tool.version, *packages, *packages.values())
     check({MEMBER: found.encode()}, identities([os.curdir]), public)
     return found
 
@@ -67,12 +66,11 @@ def _lines(
     error: BaseException,
     doing: str,
     environment: ReportEnvironment,
-    packages: Mapping[str, Installed],
-    version: str,
+    packages: Mapping[str, str],
+    tool: ReportTool,
 ) -> Iterator[str]:
-    own = packages.get(OWN)
-    commit = "" if own is None or own.commit is None else f" ({own.commit})"
-    yield f"An error of shardscope {version}{commit}"
+    commit = "" if tool.commit is None else f" ({tool.commit})"
+    yield f"An error of shardscope {tool.version}{commit}"
     yield f"while    {doing}"
     for number, each in enumerate(_chain(error)):
         yield f"{'kind' if number == 0 else 'after':<8} {kind(each)}"
@@ -84,7 +82,7 @@ def _lines(
     place = (environment.os, environment.kernel, environment.distribution, environment.machine)
     yield f"system   {', '.join(filter(None, place))}"
     yield f"Python   {environment.python}"
-    there = [f"{name} {packages[name].version}" for name in LIBRARIES if name in packages]
+    there = [f"{name} {packages[name]}" for name in LIBRARIES if name in packages]
     yield f"with     {', '.join(there) or 'no package that is known'}"
 
 
