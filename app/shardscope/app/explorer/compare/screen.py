@@ -121,6 +121,9 @@ class Compare(Frame):
     def _seen(self, event: SidesSeen) -> None:
         self.sides = (event.first, event.second)
         self.offers = event.offers
+        if self.at is At.LOOKING:
+            self.query_one(ProgressLine).clear()
+            self._say("Putting names, types and shapes side by side.", Tone.PLAIN)
 
     @on(Folded)
     def _folded(self, event: Folded) -> None:
