@@ -137,7 +137,10 @@ SCREENS: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_screen(screen: str, size: tuple[int, int], snap: Snap) -> None:
+async def test_screen(
+    screen: str, size: tuple[int, int], snap: Snap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getcwd", lambda: "/home/somebody")  # whole paths are the same wherever tests run
     found, keys = SCREENS[screen]
     app = explorer(FakeEngine(found(), shown=JSON))
     app.animation_level = "none"
