@@ -74,3 +74,13 @@ async def test_the_explorer_shows_every_kind_of_case(cases: dict[str, list[Case]
 def test_the_commands_are_those_of_the_campaign(cases: dict[str, list[Case]]) -> None:
     assert {words[0] for words in COMMANDS} == {"inspect", "plan"}
     assert sum(map(len, cases.values())) > 1_000
+
+
+def test_a_plan_says_what_is_wrong_with_a_type_without_its_secret(
+    cases: dict[str, list[Case]], corpus: Path
+) -> None:
+    (case,) = (case for case in cases["F"] if case["id"] == "F.meta-dtype-error")
+    (answer,) = ask(corpus, [["plan", case["path"], "--json"]])
+
+    assert complaint(case, answer) is None
+    assert "does not exist in safetensors" in answer.text

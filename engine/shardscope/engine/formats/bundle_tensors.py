@@ -20,6 +20,7 @@ from shardscope.engine.model.bundle import BundleDocument, BundleFragment, Bundl
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Shape
 from shardscope.engine.model.lowered import LoweredTensor
 from shardscope.engine.model.piece import Lowered, RankShard
+from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, Replicate, TensorMap
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.tensors import DTYPES, TensorTable
@@ -84,7 +85,7 @@ class Bundle:
 
     def _tensor(self, name: str, tensor: BundleTensor) -> LogicalTensor:
         if tensor.dtype not in DTYPES:
-            reason = f"its type, {display_name(tensor.dtype, 40)}, does not exist in safetensors"
+            reason = f"its type, {shown(tensor.dtype, 40)}, does not exist in safetensors"
             raise Fault("convert.tensor", tensor=name, reason=reason)
         _check_padded(name, tensor)
         holder = self._holder(name, tensor)

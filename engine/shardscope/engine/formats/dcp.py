@@ -29,8 +29,9 @@ from shardscope.engine.formats.torch_files import report_opaque
 from shardscope.engine.model.descriptor import ProducerFact
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence
 from shardscope.engine.model.facts import Nature
+from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.state import Presence, StatePart
-from shardscope.engine.model.text import counted, display_name, path_text
+from shardscope.engine.model.text import counted, path_text
 
 _TITAN: Final = re.compile(r"step-\d{1,12}")
 _INSIDE: Final = "the items of a distributed save are named only in its metadata, which is not examined"
@@ -53,7 +54,7 @@ class TorchDcp:
             return Alternative(self.name, reason)
         evidence = name_evidence(names)
         if (backend := sharded_backend(probe, folder)) is not None:
-            reason = f"metadata.json declares the sharded backend {display_name(backend, 40)}, which holds DCP files inside"
+            reason = f"metadata.json declares the sharded backend {shown(backend, 40)}, which holds DCP files inside"
             return Alternative(self.name, reason, evidence)
         return Claim(self.name, folder.path, names.files, Confidence.LOW, evidence)
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.piece import Lowered
+from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from shardscope.engine.model.tensors import DTYPES
-from shardscope.engine.model.text import display_name
 
 Role = Literal["parameter", "frozen", "buffer", "state", "other"]
 
@@ -84,7 +84,7 @@ class LogicalTensor(Struct, frozen=True):
     def unwritable(self) -> str | None:
         """Why it has no elements that safetensors could hold; null where it has."""
         if self.dtype not in DTYPES:
-            return f"its type, {display_name(self.dtype, 40)}, does not exist in safetensors"
+            return f"its type, {shown(self.dtype, 40)}, does not exist in safetensors"
         if not self.fragments and 0 not in self.shape:
             return "it has no bytes in this checkpoint"
         return None

@@ -12,8 +12,9 @@ from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import row_major
+from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.source import Entry
-from shardscope.engine.model.text import counted, display_name
+from shardscope.engine.model.text import counted
 from shardscope.engine.parse.zarr import ZarrArray
 
 _MOST_CHUNKS = 1 << 16
@@ -91,7 +92,7 @@ def _fragment(array: ZarrArray, entry: Entry, label: int, sizes: tuple[int, ...]
 
 def _note(array: ZarrArray, lacking: int) -> str | None:
     if array.compressor is not None:
-        return f"its chunks are compressed with {display_name(array.compressor, 40)} and are not read"
+        return f"its chunks are compressed with {shown(array.compressor, 40)} and are not read"
     if not array.direct:
         return "its chunks are filtered or in another order, and are not read"
     return f"{counted(lacking, 'chunk')} missing or of another size" if lacking else None
