@@ -9,6 +9,7 @@ from textual.color import Color
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.copying import harmless, of_path, save
 from shardscope.app.explorer.dialogs import CopiedCommand, SettingsNote
 from shardscope.app.explorer.explore import Explore
@@ -164,8 +165,11 @@ def configured(folder: Path, words: str) -> Explorer:
     return explorer(FakeEngine(llama()), settings=read_settings(str(folder / "config.toml")))
 
 
-async def test_settings_that_are_broken_are_said_and_the_defaults_hold(tmp_path: Path) -> None:
-    app = configured(tmp_path, "theme = \n")
+async def test_settings_that_are_broken_are_said_and_the_defaults_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap: Snap
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = configured(Path(), "theme = \n")
     async with app.run_test(size=(80, 24)) as pilot:
         while not isinstance(app.screen, SettingsNote):
             await pilot.pause()
@@ -173,6 +177,7 @@ async def test_settings_that_are_broken_are_said_and_the_defaults_hold(tmp_path:
         words = " ".join(text(app).replace("│", " ").split())
         assert "no TOML at line 1, column 9" in words
         assert "The defaults hold" in words
+        snap(app, "note")
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, Explore)
@@ -180,7 +185,8 @@ async def test_settings_that_are_broken_are_said_and_the_defaults_hold(tmp_path:
 
 
 async def test_keys_are_moved_and_a_warning_is_a_note_in_passing(tmp_path: Path) -> None:
-    app = configured(tmp_path, 'digest = "none"\ncolour = 1\n[keys]\n"explore.files" = "F"\n')
+    words = 'digest = "none"\ncolour = 1\nmemory = "512MiB"\n[keys]\n"explore.files" = "F"\n'
+    app = configured(tmp_path, words)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
         while not app._notifications:
@@ -193,6 +199,9 @@ async def test_keys_are_moved_and_a_warning_is_a_note_in_passing(tmp_path: Path)
         assert app.screen.query_one("FileTree").has_focus
         assert isinstance(app.screen, Explore)
         assert app.screen.digest_mode == "none"
+        app.screen.action_convert()
+        assert isinstance(started := app.screen_stack[-1], Convert)
+        assert started.draft.options.memory_bytes == 512 << 20
 
 
 async def test_a_terminal_of_ascii_gets_nothing_else(snap: Snap) -> None:
@@ -220,6 +229,7 @@ async def test_a_terminal_of_ascii_gets_nothing_else(snap: Snap) -> None:
         await pilot.press("escape", "3")
         await settle(pilot)
         assert "x error" in driver.text
+        snap(app, "ascii")
 
 
 def test_ascii_keeps_widths() -> None:

@@ -1,6 +1,7 @@
 """The Open screen and the browser of the Hugging Face cache: typed or picked, in and out, nothing followed."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,16 @@ from shardscope.app.explorer.open.screen import Open
 from shardscope.app.settings.nouns import Settings
 from shardscope.app.settings.reading import SettingsRead
 from shardscope.app.settings.recent import recent
+from shardscope.engine.model.text import UNSAFE
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.test_explorer_flow import text
+from tests.capture import captured
 from tests.conftest import SIZES, Snap, settle
 from tests.hostile import HOSTILE
 from tests.source.test_hub_cache import FIRST, SECOND, write_cache
+
+CLIPBOARD = re.compile(r"\x1b\]52;c;[A-Za-z0-9+/=]*\x07")
+"""What the explorer itself sends where something is copied: letters and digits alone."""
 
 
 def tree(folder: Path) -> Path:
@@ -93,7 +99,9 @@ async def test_one_goes_in_and_out_and_looks(here: Path) -> None:
         await pilot.press("left")
         await settle(pilot)
         assert f"In {here.parent}"[:60] in text(app)
-        await pilot.press("escape", "G", "k")
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("G", "k")
         await settle(pilot)
         await pilot.press("y")
         await settle(pilot)
@@ -214,6 +222,35 @@ async def test_paths_are_remembered_by_those_alone_who_asked_for_it(
     assert recent(str(kept)) == ((str(here / "run-1"),) if wanted else ())
 
 
+async def test_no_name_of_a_folder_or_a_cache_acts_on_the_terminal(here: Path) -> None:
+    for raw, _ in HOSTILE.values():
+        if "/" not in raw and "\x00" not in raw and "\ud800" not in raw:
+            (here / raw).mkdir(exist_ok=True)
+            (here / "hf" / f"models--evil--{raw}" / "snapshots" / raw).mkdir(parents=True, exist_ok=True)
+    app = explorer(FakeEngine(llama()), path=None)
+    async with captured(app, size=(80, 24)) as (pilot, driver):
+        await settle(pilot)
+        await pilot.press("G", "right")
+        await settle(pilot)
+        await pilot.press("y", "n", "p")
+        await settle(pilot)
+        await pilot.press("escape", "escape")
+        await settle(pilot)
+        await pilot.press("slash", "a")
+        await settle(pilot)
+        await pilot.press("tab")
+        await settle(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("g", "j", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, CacheBrowser)
+        await pilot.press("j", "j", "y", "escape", "enter")
+        await settle(pilot)
+        text_only = CLIPBOARD.sub("", driver.text)
+        assert set(UNSAFE.findall(text_only)) <= {"\n", "\r"}
+
+
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_screens(here: Path, snap: Snap, size: tuple[int, int]) -> None:
     write_cache(here / "hf")
@@ -227,7 +264,9 @@ async def test_screens(here: Path, snap: Snap, size: tuple[int, int]) -> None:
         await pilot.press("slash", *"ru")
         await settle(pilot)
         snap(app, f"typed-{size[0]}")
-        await pilot.press("escape", "j", "enter")
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("j", "enter")
         await settle(pilot)
         assert isinstance(app.screen, CacheBrowser)
         app.screen.query_one("#caption").display = False  # it names the folder of the test

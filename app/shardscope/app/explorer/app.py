@@ -200,6 +200,7 @@ class Explorer(App[ExitCode]):
         screen = Explore(target, self.engine, nested=nested)
         if self.settings is not None:
             screen.digest_mode = self.settings.settings.digest
+            screen.memory = self.settings.settings.memory if "memory" in self.settings.lines else None
         if (kept := self._recent_path) is not None:
             from shardscope.app.settings.recent import remember
 

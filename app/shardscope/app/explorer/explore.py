@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -109,6 +110,8 @@ class Explore(Examination):
         super().__init__(target, engine)
         self.nested = nested
         """Whether another screen is below this one, to which esc goes back."""
+        self.memory: int | None = None
+        """The budget that a conversion starts with, where the person set one."""
         self.workspace: Workspace | None = None
         """What holds the facts; None until there are some."""
 
@@ -261,13 +264,6 @@ class Explore(Examination):
 
         self.app.push_screen(Decode(self.target, self.found.offer, self.engine), answered)
 
-    def action_convert(self) -> None:
-        """Begin a guided conversion."""
-        from shardscope.app.explorer.convert.screen import Convert
-
-        if self.found is not None and self.state is State.READY:
-            self.app.push_screen(Convert(self.target, self.found.offer, self.engine))
-
     def action_report(self) -> None:
         """Choose what goes into a report."""
         from shardscope.app.explorer.report.screen import ReportScreen
@@ -282,6 +278,17 @@ class Explore(Examination):
                     asked=self.found.asked,
                 )
             )
+
+    def action_convert(self) -> None:
+        """Begin a guided conversion."""
+        from shardscope.app.explorer.convert.screen import Convert
+
+        if self.found is not None and self.state is State.READY:
+            screen = Convert(self.target, self.found.offer, self.engine)
+            if self.memory is not None:
+                options = replace(screen.draft.options, memory_bytes=self.memory)
+                screen.draft = replace(screen.draft, options=options)
+            self.app.push_screen(screen)
 
     def action_compare(self) -> None:
         """Hold another checkpoint against this one."""

@@ -3,9 +3,7 @@
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from msgspec import Struct
@@ -42,6 +40,8 @@ def read_settings(path: str) -> SettingsRead:
         return _broken(path, "settings.unreadable", reason=(error.strerror or type(error).__name__).lower())
     except Fault as fault:
         return _broken(path, fault.finding.code, **fault.finding.params)
+    import tomllib  # where there is a file to read
+
     try:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -73,7 +73,7 @@ def _broken(path: str, code: str, **params: Param) -> SettingsRead:
     return SettingsRead(path, exists=True, blockers=(blocker(finding, display_name(path)),))
 
 
-def _place(error: tomllib.TOMLDecodeError, text: str) -> dict[str, Param]:
+def _place(error: ValueError, text: str) -> dict[str, Param]:
     """Return what is wrong and where. Before Python 3.14 the place stands in the message alone."""
     message = str(error)
     found = _PLACE.search(message)
@@ -148,5 +148,7 @@ def _actions(table: Any) -> Iterator[tuple[str, Any]]:
 
 def near(word: str, known: tuple[str, ...]) -> str:
     """Return words that follow `correct the name`: what was probably meant."""
+    from difflib import get_close_matches
+
     close = get_close_matches(word, known, n=1)
     return f" (perhaps {close[0]})" if close else ""

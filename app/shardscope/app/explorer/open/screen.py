@@ -300,7 +300,7 @@ class Open(Screen[None]):
 
     def action_up(self) -> None:
         """Leave the path, the list of recent paths, the folder; at the first one there is nothing above."""
-        if not self.rows.has_focus:
+        if not self.rows.has_focus or self._typed:
             self._leave_path()
             self._go(self._start)
         elif self._place is Place.RECENT or self._folder != self._start:
