@@ -13,6 +13,8 @@ from shardscope.widgets.plan_words import figures, types_of
 from shardscope.widgets.safe import Part, Tone
 
 LABEL: Final = 17
+ROW: Final = 15
+"""Cells of the name of a figure."""
 FIGURE: Final = 10
 LIMIT: Final = 21
 DECISIONS: Final = 6
@@ -57,7 +59,7 @@ def terms(plan: Plan, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
         types_of(plan.files),
     )
     yield Paragraph(((f" {glyphs.dot} ".join(said), Tone.STRONG),))
-    yield Paragraph(((f"{'':<{LABEL}}{'this plan':>{FIGURE}}  limit", Tone.MUTED),))
+    yield Paragraph(((f"{'':<{ROW}}{'this plan':>{FIGURE}}  limit", Tone.MUTED),))
     yield _row("read", size(plan.source.bytes), "", ())
     if plan.admission is None:
         yield Paragraph((("Not held against this machine yet.", Tone.CAUTION),))
@@ -77,7 +79,7 @@ def _check(check: AdmissionCheck, glyphs: Glyphs) -> Paragraph:
     limit = LIMITS.get(check.what, shown(check.basis))
     tone = TONES[check.verdict]
     return _row(
-        shown(check.what), needs, has, ((f"{limit:<{LIMIT}}  ", Tone.MUTED), (f"{sign} {word}", tone))
+        shown(check.what), needs, has, ((f"{limit:<{LIMIT}} ", Tone.MUTED), (f"{sign}\u00a0{word}", tone))
     )
 
 
@@ -87,8 +89,8 @@ def _row(label: str, needs: str, has: str, parts: tuple[Part, ...]) -> Paragraph
         f"{has:<{FIGURE + 1}}".replace(" ", "\u00a0"),
     )
     return Paragraph(
-        ((f"{label:<{LABEL}}".replace(" ", "\u00a0"), Tone.MUTED), *figure, *parts),
-        hang=LABEL + 2 * FIGURE + 3,
+        ((f"{label:<{ROW}}".replace(" ", "\u00a0"), Tone.MUTED), *figure, *parts),
+        hang=ROW + 2 * FIGURE + 3,
     )
 
 
