@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shardscope.engine.geometry.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.materializing import Converted, materialize
+    from shardscope.engine.modelling import ModelOptions, describe_model, explain_model
     from shardscope.engine.previewing import Preview, preview
     from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
     from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
@@ -45,6 +46,7 @@ __all__ = [
     "Decoding",
     "DiffOptions",
     "Inspection",
+    "ModelOptions",
     "Move",
     "Numbers",
     "Planner",
@@ -55,8 +57,10 @@ __all__ = [
     "check",
     "compare_reports",
     "compose",
+    "describe_model",
     "diff",
     "explain",
+    "explain_model",
     "first_difference",
     "gather",
     "glossary",
@@ -132,6 +136,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import differences
 
             return getattr(differences, name)
+        case "ModelOptions" | "describe_model" | "explain_model":
+            from shardscope.engine import modelling
+
+            return getattr(modelling, name)
         case "verify":
             from shardscope.engine.comparison import verify
 

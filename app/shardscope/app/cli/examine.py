@@ -111,6 +111,7 @@ def examine(
     component: "Listed | None" = None,
     checksums: bool = False,
     outlines: bool = False,
+    with_catalogue: bool = False,
 ) -> "Inspection":
     """Inspect `path`. `machine` tells that a document is asked for, which keeps progress away unless it was asked for too.
 
@@ -129,6 +130,7 @@ def examine(
             hf_cache=hf_cache,
             capabilities=capabilities,
             decoding=asked,
+            with_catalogue=with_catalogue,
             cancel=cancel,
             progress=report,
         )

@@ -16,6 +16,7 @@ COMMANDS = (
     "explore",
     "inspect",
     "tensors",
+    "model",
     "layout",
     "pickles",
     "plan",
@@ -52,12 +53,6 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.explore import explore as command
             case "inspect":
                 from shardscope.app.cli.inspect import inspect as command
-            case "tensors":
-                from shardscope.app.cli.tensors import tensors as command
-            case "layout":
-                from shardscope.app.cli.file_layout import layout as command
-            case "pickles":
-                from shardscope.app.cli.pickles import pickles as command
             case "clean":
                 from shardscope.app.cli.clean import clean as command
             case "report":
@@ -79,7 +74,26 @@ class Front(Helped, click.Group):
             case "completion":
                 from shardscope.app.cli.completion import completion as command
             case _:
-                return self._writing(cmd_name) or self._about_the_explorer(cmd_name)
+                return (
+                    self._about_tensors(cmd_name)
+                    or self._writing(cmd_name)
+                    or self._about_the_explorer(cmd_name)
+                )
+        return command
+
+    def _about_tensors(self, name: str) -> click.Command | None:
+        """Return a command that lists what is inside, imported only now."""
+        match name:
+            case "tensors":
+                from shardscope.app.cli.tensors import tensors as command
+            case "model":
+                from shardscope.app.cli.model import model as command
+            case "layout":
+                from shardscope.app.cli.file_layout import layout as command
+            case "pickles":
+                from shardscope.app.cli.pickles import pickles as command
+            case _:
+                return None
         return command
 
     def _writing(self, name: str) -> click.Command | None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from shardscope.engine.model import schemas
+from shardscope.engine.model.anatomy import ModelDocument
 from shardscope.engine.model.blocker import Blocker, Code, Param
 from shardscope.engine.model.bundle import BundleDocument
 from shardscope.engine.model.capability import Capability
@@ -209,6 +210,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.RUN: Run,
     schemas.VERIFICATION: VerificationDocument,
     schemas.DIFF: DiffDocument,
+    schemas.MODEL: ModelDocument,
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,
     schemas.STAGING: Marker,

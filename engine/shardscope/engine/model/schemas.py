@@ -29,6 +29,7 @@ MANIFEST: Final = "shardscope.manifest/1"
 RUN: Final = "shardscope.run/1"
 VERIFICATION: Final = "shardscope.verification/1"
 DIFF: Final = "shardscope.diff/1"
+MODEL: Final = "shardscope.model/1"
 MAPPING: Final = "shardscope.mapping/1"
 BUNDLE: Final = "shardscope.bundle/1"
 STAGING: Final = "shardscope.staging/1"
@@ -70,6 +71,7 @@ NAMES: Final = (
     RUN,
     VERIFICATION,
     DIFF,
+    MODEL,
     STAGING,
     LEFTOVERS,
     REPORT,

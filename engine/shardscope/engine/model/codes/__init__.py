@@ -8,6 +8,7 @@ from typing import Final
 
 from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import (
+    anatomy,
     arrays,
     bundle,
     capability,
@@ -88,6 +89,7 @@ CODES: Final[dict[str, Code]] = {
         consolidated.TABLE,
         recognised.TABLE,
         headers_only.TABLE,
+        anatomy.TABLE,
         capability.TABLE,
         documents.TABLE,
         claims.TABLE,

@@ -1,0 +1,75 @@
+"""The tensors of a model as everything here takes them, and which of them are no parameters."""
+
+import re
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Final
+
+from msgspec import Struct
+
+from shardscope.engine.model.anatomy import Shape, Use
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.ggml import BLOCK_TYPES
+from shardscope.engine.model.tensors import DTYPES, TensorTable
+
+_BUFFER: Final = re.compile(
+    r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|num_batches_tracked|running_mean|running_var|rope\.freqs"
+    r"|rope_freqs\.weight|cos_cached|sin_cached)\Z"
+)
+_MASK: Final = re.compile(r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.bias\Z")
+_WHOLE_NUMBERS: Final = frozenset(
+    {"BOOL", *(name for name, dtype in DTYPES.items() if dtype.kind in ("int", "uint"))}
+)
+
+
+class Item(Struct, frozen=True, gc=False):
+    """One tensor."""
+
+    name: str
+    dtype: str
+    shape: Shape
+    bytes: int
+    use: Use = "parameter"
+    alias_of: str | None = None
+    """It shares its bytes with this tensor."""
+
+    @property
+    def elements(self) -> int:
+        """How many elements its shape has. Those of packed types are fewer than the weights in them."""
+        return prod(self.shape)
+
+
+def of_table(table: TensorTable) -> list[Item]:
+    """Return the rows of a table."""
+    dtypes, shapes = table.dtypes, table.shapes
+    columns = zip(table.names, table.column("dtype"), table.column("shape"), table.sizes(), strict=True)
+    return [
+        Item(name, dtypes[dtype], shapes[shape], size, use_of(name, dtypes[dtype], shapes[shape]))
+        for name, dtype, shape, size in columns
+    ]
+
+
+def of_catalogue(tensors: Iterable[LogicalTensor]) -> Iterator[Item]:
+    """Yield the tensors of the model in a catalogue, with what the checkpoint tells of them: frozen, buffers, aliases."""
+    for tensor in tensors:
+        if tensor.component != "model":
+            continue
+        known = DTYPES.get(tensor.dtype)
+        size = -(-prod(tensor.shape) * known.bits // 8) if known is not None else 0
+        match tensor.role:
+            case "frozen" | "buffer":
+                use: Use = tensor.role
+            case "parameter":
+                use = use_of(tensor.name, tensor.dtype, tensor.shape)
+            case _:
+                use = "other"
+        yield Item(tensor.name, tensor.dtype, tensor.shape, size, use, tensor.alias_of)
+
+
+def use_of(name: str, dtype: str, shape: Shape) -> Use:
+    """Return what a tensor is by its name and type: masks, frequencies and counters are buffers, whole numbers are no parameters."""
+    if _BUFFER.search(name) or (len(shape) > 2 and _MASK.search(name)):
+        return "buffer"
+    if dtype in BLOCK_TYPES:
+        return "parameter"
+    return "other" if dtype in _WHOLE_NUMBERS else "parameter"

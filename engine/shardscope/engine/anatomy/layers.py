@@ -1,0 +1,234 @@
+"""Modules that repeat under numbers: which layers are alike, which one is not, which number is missing, and experts below them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Final
+
+from msgspec import Struct
+
+from shardscope.engine.anatomy.items import Item
+from shardscope.engine.model.anatomy import Family, Kind, Shape
+from shardscope.engine.model.blocker import Finding, Param
+from shardscope.engine.model.modules import SEPARATOR, WILD, is_number, ranges_of
+
+STACK: Final = 4
+"""Tensors that a layer has at least: with fewer, numbers may count steps of a sequence, of which some hold nothing."""
+_EXPERTS: Final = "expert"
+
+_Parts = tuple[str, ...]
+_Signature = frozenset[tuple[str, str, Shape]]
+
+
+class Stack(Struct, frozen=True):
+    """The layers under one prefix, by number; of each its tensors by the rest of their names, numbers taken out."""
+
+    prefix: _Parts
+    layers: dict[int, dict[str, tuple[str, Shape]]]
+    experts: dict[str, dict[int, set[int]]]
+    """By the path of experts below a layer: for each layer the numbers that are there."""
+
+    @property
+    def name(self) -> str:
+        """The prefix and the numbers: `model.layers.{0-31}`."""
+        return SEPARATOR.join((*self.prefix, f"{{{ranges_of(self.layers)}}}"))
+
+
+def stacks(items: Iterable[Item]) -> list[Stack]:
+    """Return the stacks of layers, by their first appearance."""
+    found: dict[_Parts, Stack] = {}
+    for item in items:
+        parts = item.name.split(SEPARATOR)
+        place = next((at for at, part in enumerate(parts) if is_number(part)), None)
+        if place is None or place + 1 == len(parts):
+            continue
+        prefix = tuple(parts[:place])
+        stack = found.get(prefix)
+        if stack is None:
+            stack = found[prefix] = Stack(prefix, {}, {})
+        layer = int(parts[place])
+        rest = parts[place + 1 :]
+        stack.layers.setdefault(layer, {})[_folded(rest)] = (item.dtype, item.shape)
+        for at in range(1, len(rest)):
+            if is_number(rest[at]) and _EXPERTS in rest[at - 1]:
+                path = SEPARATOR.join(rest[:at])
+                stack.experts.setdefault(path, {}).setdefault(layer, set()).add(int(rest[at]))
+                break
+    return [stack for stack in found.values() if len(stack.layers) > 1]
+
+
+def _folded(rest: Sequence[str]) -> str:
+    return SEPARATOR.join(WILD if is_number(part) else part for part in rest)
+
+
+def families(found: Iterable[Stack]) -> Iterator[Family]:
+    """Yield what repeats: each stack with its kinds of layers, and its experts."""
+    for stack in found:
+        kinds = _kinds(stack)
+        yield Family(stack.name, len(stack.layers), _gaps(stack.layers), tuple(kinds))
+        for path, by_layer in stack.experts.items():
+            every = sorted(set().union(*by_layer.values()))
+            name = SEPARATOR.join((*stack.prefix, WILD, path, f"{{{ranges_of(every)}}}"))
+            sizes = Counter(len(numbers) for numbers in by_layer.values())
+            rows = [
+                Kind(
+                    ranges_of(layer for layer, numbers in by_layer.items() if len(numbers) == size),
+                    count,
+                    *_of_expert(stack, path),
+                )
+                for size, count in sizes.most_common()
+            ]
+            yield Family(name, len(every), _gaps(every), tuple(rows), experts=True)
+
+
+def _of_expert(stack: Stack, path: str) -> tuple[int, int]:
+    """Return tensors and elements of one expert, by the first layer that has any."""
+    start = f"{path}{SEPARATOR}{WILD}{SEPARATOR}"
+    for tensors in stack.layers.values():
+        shapes = [shape for rest, (_, shape) in tensors.items() if rest.startswith(start)]
+        if shapes:
+            return len(shapes), sum(prod(shape) for shape in shapes)
+    return 0, 0
+
+
+def _kinds(stack: Stack) -> list[Kind]:
+    by_signature = _by_signature(stack)
+    found = sorted(by_signature.items(), key=lambda each: (-len(each[1]), each[1]))
+    return [
+        Kind(
+            ranges_of(layers),
+            len(layers),
+            len(signature),
+            sum(prod(shape) * _times(stack, layers[0], rest) for rest, _, shape in signature),
+        )
+        for signature, layers in found
+    ]
+
+
+def _times(stack: Stack, layer: int, rest: str) -> int:
+    """Return how often a name with its numbers taken out stands in a layer: once for each expert."""
+    path, _, _ = rest.partition(f"{SEPARATOR}{WILD}{SEPARATOR}")
+    return len(stack.experts.get(path, {}).get(layer, ())) or 1
+
+
+def _by_signature(stack: Stack) -> dict[_Signature, list[int]]:
+    found: dict[_Signature, list[int]] = {}
+    for layer in sorted(stack.layers):
+        tensors = stack.layers[layer]
+        key = frozenset((rest, dtype, shape) for rest, (dtype, shape) in tensors.items())
+        found.setdefault(key, []).append(layer)
+    return found
+
+
+def _gaps(numbers: Iterable[int]) -> str:
+    present = sorted(set(numbers))
+    missing = _between(present)
+    return ranges_of(missing) if missing else ""
+
+
+def _between(present: Sequence[int], most: int = 10_000) -> list[int]:
+    """Return numbers from 0 that are not there, below the last: the first of them, where they are very many."""
+    missing: list[int] = []
+    expected = 0
+    for number in present:
+        while expected < number and len(missing) < most:
+            missing.append(expected)
+            expected += 1
+        expected = number + 1
+    return missing
+
+
+def check_stack(stack: Stack) -> Iterator[Finding]:
+    """Yield what is wrong within a stack: a number that is missing, a layer that lacks tensors of its like or differs in one of them."""
+    by_signature = sorted(_by_signature(stack).items(), key=lambda each: (-len(each[1]), each[1]))
+    usual, members = by_signature[0]
+    if len(usual) < STACK:
+        return
+    missing = _between(sorted(stack.layers))
+    if missing and missing != list(range(min(stack.layers))):
+        words = f"{'layer' if len(missing) == 1 else 'layers'} {ranges_of(missing)}"
+        yield Finding("model.layer_gap", {"family": stack.name, "missing": words})
+    for signature, layers in by_signature[1:]:
+        like = next(
+            (each for each in by_signature if signature < each[0] and len(each[1]) > len(layers)), None
+        )
+        if like is not None:
+            lost = sorted(rest for rest, _, _ in like[0] - signature)
+            params: dict[str, Param] = {
+                "layer": ranges_of(layers),
+                "family": stack.name,
+                "count": len(lost),
+                "others": len(like[1]),
+                "tensor": lost[0],
+            }
+            yield Finding("model.layer_lacks", params)
+        elif len(layers) == 1 and len(members) > 2:
+            yield from _odd(stack, layers[0], signature, usual, len(members))
+    yield from _experts(stack)
+
+
+def _odd(
+    stack: Stack, layer: int, signature: _Signature, usual: _Signature, others: int
+) -> Iterator[Finding]:
+    """Yield the first tensor in which the one layer of its kind differs, where it has the same tensors as the others."""
+    names, theirs = {rest: rest for rest, _, _ in signature}, {rest for rest, _, _ in usual}
+    if set(names) != theirs:
+        return  # another architecture: a dense layer before those of experts
+    rest, dtype, shape = min(signature - usual)
+    other = next(each for each in usual if each[0] == rest)
+    yield Finding(
+        "model.layer_odd",
+        {
+            "layer": str(layer),
+            "family": stack.name,
+            "tensor": rest,
+            "found": described(dtype, shape),
+            "others": others,
+            "usual": described(other[1], other[2]),
+        },
+    )
+
+
+def _experts(stack: Stack) -> Iterator[Finding]:
+    for path, by_layer in stack.experts.items():
+        sizes = Counter(len(numbers) for numbers in by_layer.values())
+        every = set().union(*by_layer.values())
+        name = SEPARATOR.join((*stack.prefix, WILD, path))
+        usual = max(len(every), max(every) + 1)
+        short = {layer: numbers for layer, numbers in by_layer.items() if len(numbers) < usual}
+        if short and (len(sizes) > 1 or usual > len(every)):
+            layer = min(short)
+            params: dict[str, Param] = {
+                "family": name,
+                "found": len(short[layer]),
+                "layer": str(layer),
+                "usual": usual,
+            }
+            yield Finding("model.experts_missing", params)
+
+
+def described(dtype: str, shape: Shape) -> str:
+    """Return a type and a shape in words."""
+    return f"{dtype} [{', '.join(map(str, shape))}]"
+
+
+def expert_elements(found: Iterable[Stack], items: Mapping[str, int]) -> int:
+    """Return the elements of all tensors below experts. `items` gives the elements of each tensor by name."""
+    prefixes = tuple(stack.prefix for stack in found)
+    total = 0
+    for name, elements in items.items():
+        parts = name.split(SEPARATOR)
+        inside = any(tuple(parts[: len(prefix)]) == prefix for prefix in prefixes)
+        if inside and is_expert(parts):
+            total += elements
+    return total
+
+
+def is_expert(parts: Sequence[str]) -> bool:
+    """Tell whether a name, in parts, is of an expert that is chosen for a token: shared ones are used by all."""
+    for at, part in enumerate(parts):
+        if _EXPERTS in part and "shared" not in part:
+            return at + 1 < len(parts)
+        if part.endswith("_exps"):
+            return True
+    return False
