@@ -34,8 +34,8 @@ from shardscope.engine.model.outline import PicklesDocument
 from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
-from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.settings import SettingsDocument
+from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.staging import Marker
 from shardscope.engine.model.tensors import TensorSpec
