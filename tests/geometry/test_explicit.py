@@ -77,6 +77,14 @@ def test_an_index_without_a_shape_stays_an_index_with_its_cost() -> None:
     assert checked.indexed_elements == 4000
 
 
+@pytest.mark.parametrize("shapes", [((2,),), ((2,), (2,), (2,))], ids=["too-few", "too-many"])
+def test_a_shape_is_wanted_for_every_rank_and_no_other(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Fuzzing found an IndexError where there were too few."""
+    with pytest.raises(Fault) as refused:
+        lower(TensorMap((4,), Explicit("tp", ((0, 1), (2, 3)), shapes)), mesh_of(tp=2))
+    assert refused.value.finding.code == "map.invalid"
+
+
 def test_an_index_is_planned_against_anything() -> None:
     source = (scattered(4096, 2), mesh_of(tp=2))
     target = (TensorMap((4096,), Interleave("tp", 0, 4, 1, 4)), mesh_of(tp=4))

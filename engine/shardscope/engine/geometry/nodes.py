@@ -357,7 +357,10 @@ def _explicit(node: nodes.Explicit, shape: tuple[int, ...], site: Site) -> Local
     total = math.prod(shape)
     if indices and max(indices) >= total:
         raise site.invalid(f"an index beyond the {total:,} elements of the input")
-    out = node.shapes[position] if node.shapes is not None else (len(indices),)
+    out: tuple[int, ...] = (len(indices),)
+    if node.shapes is not None:
+        site.position(node.axis, len(node.shapes))
+        out = node.shapes[position]
     if math.prod(out) != len(indices):
         raise site.invalid(f"{len(indices):,} indices for a shard of {math.prod(out):,}")
     blocks = blocks_of(indices, index=site.index)
