@@ -13,8 +13,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.convert.admission import Admission
 from shardscope.app.explorer.convert.calls import CONVERSIONS, Conversions
 from shardscope.app.explorer.convert.conversion import Step
+from shardscope.app.explorer.convert.forms import Form, TypedInput
+from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.offer import Offer
 from shardscope.app.explorer.target import Target
@@ -72,33 +75,58 @@ async def begin(
     return screen
 
 
+def is_typing(screen: Convert) -> bool:
+    """Tell whether what is pressed now goes into the line of a choice."""
+    return any(form.is_typing and form.query_one(TypedInput).has_focus for form in screen.query(Form))
+
+
+async def fill_in(pilot: Pilot[Any], screen: Convert, text: str, *, erased: int = 0) -> None:
+    """Type into the line of a choice once it has the keys, and take that."""
+    await until(pilot, lambda: is_typing(screen))
+    await pilot.press(*["backspace"] * erased, *text, "enter")
+    await until(pilot, lambda: not any(form.is_typing for form in screen.query(Form)))
+
+
+async def step_to(pilot: Pilot[Any], screen: Convert, key: str, step: Step) -> None:
+    """Press a key that leads to a step, and wait until that stands and is filled."""
+    await pilot.press(key)
+    await until(pilot, lambda: screen.step is step and screen.is_settled)
+    if step is Step.PLAN:
+        await until(pilot, lambda: screen.query(PlanStep) and screen.query_one(PlanStep).table.has_focus)
+    else:
+        await until(pilot, lambda: screen.query(Form) and screen.query_one(Form).has_focus_within)
+
+
 async def go_to_plan(pilot: Pilot[Any], screen: Convert, out: Path | str) -> None:
     """Go from the first step to the plan, by the keys of a person; `out` is typed."""
-    await pilot.press("n")
-    await until(pilot, lambda: screen.step is Step.WHERE)
-    await pilot.press(*str(out))
-    await pilot.press("enter")
+    await step_to(pilot, screen, "n", Step.WHERE)
+    await fill_in(pilot, screen, str(out))
     await until(pilot, lambda: screen.draft.out == str(out) and screen.is_settled and screen.look is not None)
-    await pilot.press("n")
-    await until(pilot, lambda: screen.step is Step.OPTIONS)
-    await pilot.press("n")
-    await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled)
+    await step_to(pilot, screen, "n", Step.OPTIONS)
+    await step_to(pilot, screen, "n", Step.PLAN)
 
 
 async def at_plan(pilot: Pilot[Any], screen: Convert, out: Path | str) -> None:
     """Go to the plan at once, with a target."""
     screen.take(structs.replace(screen.draft, out=str(out)))
-    await pilot.press("4")
-    await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled and screen.look is not None)
+    await step_to(pilot, screen, "4", Step.PLAN)
+    await until(pilot, lambda: screen.look is not None)
+
+
+async def ask(pilot: Pilot[Any]) -> Admission:
+    """Ask for the admission of the plan, and wait until it can be answered."""
+    await pilot.press("n")
+    await until(pilot, lambda: isinstance(pilot.app.screen, Admission))
+    dialog = pilot.app.screen
+    assert isinstance(dialog, Admission)
+    if dialog.is_admitted:
+        await until(pilot, lambda: dialog.query_one(Input).has_focus)
+    return dialog
 
 
 async def confirm(pilot: Pilot[Any], word: str = "convert") -> None:
     """Ask for admission and give the word, at once as a paste does."""
-    from shardscope.app.explorer.convert.admission import Admission
-
-    await pilot.press("n")
-    await until(pilot, lambda: isinstance(pilot.app.screen, Admission))
-    pilot.app.screen.query_one(Input).value = word
+    (await ask(pilot)).query_one(Input).value = word
     await pilot.press("enter")
 
 

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.convert.admission import Admission
 from shardscope.app.explorer.convert.conversion import Step
+from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
@@ -33,12 +34,16 @@ from shardscope.widgets.told import Told
 from tests.app.conversions import (
     STEADY,
     Steps,
+    ask,
     at_plan,
     begin,
     confirm,
+    fill_in,
     go_to_plan,
+    is_typing,
     over_explore,
     small_files,
+    step_to,
     text,
     the,
     until,
@@ -139,22 +144,21 @@ async def test_a_sharded_save_is_cast_and_cut_into_files_as_the_command_does(tmp
     app = Explorer(str(LLAMA / "checkpoint"), ENGINE, theme="shardscope-dark")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await from_the_top(pilot, decodes=False)
-        await pilot.press("n", *"out", "enter", "n")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await step_to(pilot, screen, "n", Step.WHERE)
+        await fill_in(pilot, screen, "out")
+        await step_to(pilot, screen, "n", Step.OPTIONS)
         await pilot.press("d")
-        await until(pilot, lambda: screen.is_settled)
+        await until(pilot, lambda: screen.draft.options.dtype == "BF16" and screen.is_settled)
         assert "cast to BF16, round to nearest even [d]" in text(app)
 
-        await pilot.press("s", *["backspace"] * 3, *"20KB")
-        await until(pilot, lambda: screen.draft.options.max_shard_bytes == 20_000)
-        await pilot.press("enter")
-        await until(pilot, lambda: screen.is_settled)
+        await pilot.press("s")
+        await fill_in(pilot, screen, "20KB", erased=3)
+        await until(pilot, lambda: screen.draft.options.max_shard_bytes == 20_000 and screen.is_settled)
         assert screen.plan is not None
         assert len(screen.plan.files) > 1
         assert screen.command.endswith("--dtype bf16 --max-shard-size 20KB")
 
-        await pilot.press("n")
-        await until(pilot, lambda: screen.step is Step.PLAN)
+        await step_to(pilot, screen, "n", Step.PLAN)
         await confirm(pilot)
         await ended(pilot, screen)
         again = screen.command.split()[1:]
@@ -173,7 +177,8 @@ async def test_another_topology_is_chosen_by_numbers(tmp_path: Path) -> None:
         screen = await begin(pilot, LLAMA / "checkpoint")
         await pilot.press("o")
         await until(pilot, lambda: screen.draft.kind == "reshard" and screen.is_settled)
-        await pilot.press("t", "backspace", "2", "enter")
+        await pilot.press("t")
+        await fill_in(pilot, screen, "2", erased=1)
         await until(pilot, lambda: screen.draft.numbers.tp == 2 and screen.is_settled)
         assert screen.plan is not None
         assert {file.rank for file in screen.plan.files} == {0, 1}
@@ -204,8 +209,7 @@ async def test_a_plan_that_is_not_admitted_cannot_be_started(tmp_path: Path) -> 
         screen = await begin(pilot, small_files(tmp_path / "source"), replace(STEADY, admit=admit))
         await at_plan(pilot, screen, "out")
         for verdict in ("denied", "unknown"):
-            await pilot.press("n")
-            await until(pilot, lambda: isinstance(app.screen, Admission))
+            await ask(pilot)
             said = text(app)
             assert f"Admission is {verdict}: nothing starts." in said
             assert ("3.0 GiB needed, 1.0 GiB there" in said) == (verdict == "denied")
@@ -228,8 +232,9 @@ async def test_what_stands_at_the_target_is_not_touched_unless_that_was_chosen(t
     app = over_explore()
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await begin(pilot, source)
-        await pilot.press("n", *str(out), "enter")
-        await until(pilot, lambda: screen.look is not None and screen.draft.out == str(out))
+        await step_to(pilot, screen, "n", Step.WHERE)
+        await fill_in(pilot, screen, "out")
+        await until(pilot, lambda: screen.look is not None and screen.draft.out == "out")
         assert "stage.target_exists" in text(app)
         assert "r has it exchanged instead" in text(app)
         await pilot.press("n")
@@ -241,10 +246,8 @@ async def test_what_stands_at_the_target_is_not_touched_unless_that_was_chosen(t
         await until(pilot, lambda: screen.look is not None and screen.look.refused is None)
         assert "An output can appear there." in text(app)
         assert names(out) == {"old"}
-        await pilot.press("n")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
-        await pilot.press("n")
-        await until(pilot, lambda: screen.step is Step.PLAN)
+        await step_to(pilot, screen, "n", Step.OPTIONS)
+        await step_to(pilot, screen, "n", Step.PLAN)
         await confirm(pilot)
         await ended(pilot, screen)
         assert screen.outcome is not None
@@ -261,8 +264,7 @@ async def test_a_target_that_appears_while_the_word_is_typed_ends_it(tmp_path: P
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await begin(pilot, source)
         await at_plan(pilot, screen, out)
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         out.mkdir()
         await pilot.press(*"convert", "enter")
         await ended(pilot, screen)
@@ -320,19 +322,19 @@ async def test_a_plan_that_cannot_be_made_says_why_and_is_never_started(tmp_path
     app = over_explore()
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await begin(pilot, small_files(tmp_path / "source"))
-        await pilot.press("3")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
-        await pilot.press("m", *"nonsense", "enter")
+        await step_to(pilot, screen, "3", Step.OPTIONS)
+        await pilot.press("m")
+        await fill_in(pilot, screen, "nonsense")
         await until(pilot, lambda: screen.is_settled and screen.refused)
         assert "convert.mapping_unknown" in text(app)
-        await pilot.press("w", *["backspace"] * 2, *"99")
-        await pilot.pause()
-        assert "wanted: a number from 1 to 64" in text(app)
-        assert screen.draft.options.workers != 99
+        await pilot.press("w")
+        await until(pilot, lambda: is_typing(screen))
+        await pilot.press("backspace", *"99")
+        await until(pilot, lambda: "wanted: a number from 1 to 64" in text(app))
+        assert screen.draft.options.workers == 9  # as far as it could be taken
         await pilot.press("escape")
         await until(pilot, lambda: screen.draft.options.workers == 2 and screen.is_settled)
-        await pilot.press("4")
-        await until(pilot, lambda: screen.step is Step.PLAN)
+        await step_to(pilot, screen, "4", Step.PLAN)
         await pilot.press("n")
         await pilot.pause()
         assert app.screen is screen
@@ -348,8 +350,7 @@ async def test_esc_goes_back_step_by_step_and_nothing_is_ever_written(tmp_path: 
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await begin(pilot, source)
         await go_to_plan(pilot, screen, "out")
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         await pilot.press(*"conver", "enter")
         await pilot.pause()
         assert isinstance(app.screen, Admission)
@@ -486,14 +487,15 @@ async def test_what_was_kept_is_offered_and_gone_on_with_to_the_same_bytes(
         screen = await begin(pilot, run_held.source)
         screen.take(structs.replace(screen.draft, options=run_held.options))
         await until(pilot, lambda: screen.is_settled)
-        await pilot.press("n", *"out", "enter")
+        await step_to(pilot, screen, "n", Step.WHERE)
+        await fill_in(pilot, screen, "out")
         await until(pilot, lambda: screen.is_settled and screen.earlier)
-        assert "An earlier run of this plan left 1 file" in page(screen)
-        await pilot.press("u", "4")
-        await until(pilot, lambda: screen.draft.resume and screen.is_settled and screen.step is Step.PLAN)
+        await until(pilot, lambda: "An earlier run of this plan left 1 file" in page(screen))
+        await pilot.press("u")
+        await until(pilot, lambda: screen.draft.resume and screen.is_settled)
+        await step_to(pilot, screen, "4", Step.PLAN)
         assert screen.command.endswith("--resume")
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         assert "It is gone on with." in text(app)
         await pilot.press(*"convert", "enter")
         await ended(pilot, screen)
@@ -521,6 +523,7 @@ async def test_what_was_kept_can_be_gone_on_with_at_once(
         Steps(monkeypatch, "never", lambda: None)
         await pilot.press("r")
         await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled and screen.earlier)
+        await until(pilot, lambda: screen.query_one(PlanStep).table.has_focus)
         assert screen.draft.resume
         await confirm(pilot)
         await ended(pilot, screen)
@@ -598,14 +601,17 @@ async def test_rules_of_renaming_come_from_a_file(tmp_path: Path) -> None:
     app = over_explore()
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await begin(pilot, small_files(tmp_path / "source"))
-        await pilot.press("3")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
-        await pilot.press("r", *"rules.json", "enter")
+        await step_to(pilot, screen, "3", Step.OPTIONS)
+        await pilot.press("r")
+        await fill_in(pilot, screen, "rules.json")
         await until(pilot, lambda: screen.draft.options.renames and screen.is_settled)
         assert "model.norm.weight ▸ net.norm.weight" in text(app)
         assert screen.command.endswith("--rename rules.json")
-        await pilot.press("r", *["backspace"] * 10, *"none", "enter")
+        await pilot.press("r")
+        await fill_in(pilot, screen, "none", erased=10)
         await until(pilot, lambda: isinstance(app.screen, NotDone))
         await pilot.press("escape")
-        await pilot.press("r", *["backspace"] * 10, "enter")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("r")
+        await fill_in(pilot, screen, "", erased=10)
         await until(pilot, lambda: not screen.draft.options.renames and screen.is_settled)

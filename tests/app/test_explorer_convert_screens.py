@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from shardscope.app.explorer.convert.admission import Admission
 from shardscope.app.explorer.convert.conversion import Step
+from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
@@ -18,7 +18,7 @@ from shardscope.engine.convert.target import TargetLook
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.text import UNSAFE
 from tests.app.conversion_fakes import Fakes, a_plan
-from tests.app.conversions import at_plan, begin, confirm, over_explore, text, until
+from tests.app.conversions import ask, at_plan, begin, confirm, is_typing, over_explore, step_to, text, until
 from tests.app.fakes import GIB
 from tests.conftest import Snap, settle
 from tests.hostile import HOSTILE
@@ -53,15 +53,20 @@ async def test_every_step_on_a_small_terminal(snap: Snap) -> None:
     async with app.run_test(size=SMALL) as pilot:
         screen = await begin(pilot, SOURCE, fakes.calls())
         snap(app, "what")
-        await pilot.press("o", "t")
-        await until(pilot, lambda: screen.is_settled)
+        await pilot.press("o")
+        await until(pilot, lambda: screen.draft.kind == "reshard" and screen.is_settled)
+        await pilot.press("t")
+        await until(pilot, lambda: is_typing(screen))
         await settle(pilot)
         snap(app, "what reshard")
-        await pilot.press("escape", "o")
+        await pilot.press("escape")
+        await until(pilot, lambda: not is_typing(screen))
+        await pilot.press("o")
         await until(pilot, lambda: screen.draft.kind == "convert" and screen.is_settled)
 
-        await pilot.press("n")
-        await until(pilot, lambda: screen.step is Step.WHERE)
+        await step_to(pilot, screen, "n", Step.WHERE)
+        await until(pilot, lambda: is_typing(screen))
+        await settle(pilot)
         snap(app, "where")
         fakes.look = EXISTS
         await pilot.press(*"out")
@@ -70,13 +75,13 @@ async def test_every_step_on_a_small_terminal(snap: Snap) -> None:
         snap(app, "where it exists")
 
         fakes.look = Fakes().look
-        await pilot.press("enter", "3")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await pilot.press("enter")
+        await until(pilot, lambda: not is_typing(screen))
+        await step_to(pilot, screen, "3", Step.OPTIONS)
         await settle(pilot)
         snap(app, "options")
 
-        await pilot.press("4")
-        await until(pilot, lambda: screen.step is Step.PLAN)
+        await step_to(pilot, screen, "4", Step.PLAN)
         await settle(pilot)
         snap(app, "plan")
         await pilot.press("enter")
@@ -91,8 +96,7 @@ async def test_every_step_on_a_small_terminal(snap: Snap) -> None:
         snap(app, "plan renames")
         await pilot.press("escape")
 
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         await settle(pilot)
         snap(app, "admission")
         await pilot.press(*"convert", "enter")
@@ -125,7 +129,8 @@ async def test_every_end_on_a_small_terminal(snap: Snap) -> None:
 
         fakes.ends, fakes.succeeds = None, True
         await pilot.press("r")
-        await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled)
+        await until(pilot, lambda: screen.step is Step.PLAN and screen.is_settled and screen.query(PlanStep))
+        await until(pilot, lambda: screen.query_one(PlanStep).table.has_focus)
         await confirm(pilot)
         await until(pilot, lambda: screen.outcome)
         await settle(pilot)
@@ -137,8 +142,7 @@ async def test_what_is_denied_and_what_is_asked_before_pickles_are_read(snap: Sn
     async with app.run_test(size=SMALL) as pilot:
         screen = await begin(pilot, SOURCE, Fakes(denied=True).calls())
         await at_plan(pilot, screen, "out")
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         await settle(pilot)
         snap(app, "denied")
         await back_to(pilot, screen)
@@ -165,8 +169,7 @@ async def test_in_other_sizes_and_colours(size: tuple[int, int], theme: str, sna
     async with app.run_test(size=size) as pilot:
         screen = await begin(pilot, SOURCE, Fakes().calls())
         screen.take(screen.draft)
-        await pilot.press("3")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await step_to(pilot, screen, "3", Step.OPTIONS)
         await settle(pilot)
         snap(app, "options")
         await at_plan(pilot, screen, "out")
@@ -182,8 +185,7 @@ async def test_without_colour(snap: Snap, monkeypatch: pytest.MonkeyPatch) -> No
     async with app.run_test(size=SMALL) as pilot:
         screen = await begin(pilot, SOURCE, Fakes(denied=True).calls())
         await at_plan(pilot, screen, "out")
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Admission))
+        await ask(pilot)
         await settle(pilot)
         snap(app, "denied")
 
@@ -192,8 +194,7 @@ async def test_names_of_a_checkpoint_do_nothing(snap: Snap) -> None:
     app = over_explore()
     async with app.run_test(size=USUAL) as pilot:
         screen = await begin(pilot, "run42/\x1b[2Jstep", Fakes(a_plan(NAMES)).calls())
-        await pilot.press("3")
-        await until(pilot, lambda: screen.step is Step.OPTIONS)
+        await step_to(pilot, screen, "3", Step.OPTIONS)
         await settle(pilot)
         snap(app, "options")
         await at_plan(pilot, screen, "out\u202e[red]")
