@@ -140,7 +140,7 @@ SCREENS: dict[str, tuple[Any, tuple[str, ...]]] = {
 async def test_screen(
     screen: str, size: tuple[int, int], snap: Snap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.getcwd", lambda: "/home/somebody")  # whole paths are the same wherever tests run
+    monkeypatch.setattr("os.getcwd", lambda: "/runs")  # whole paths are the same wherever tests run
     found, keys = SCREENS[screen]
     app = explorer(FakeEngine(found(), shown=JSON))
     app.animation_level = "none"

@@ -1,6 +1,5 @@
 """`shardscope serve [PATH]`: the explorer in a browser on the same machine."""
 
-import asyncio
 import shlex
 import sys
 
@@ -52,6 +51,8 @@ def serve(
         from shardscope.engine.model.blocker import Fault
 
         raise Fault("serve.no_library", library=error.name or "textual_serve") from None
+    import asyncio
+
     from shardscope.app.serving.guard import is_loopback, new_token
 
     if not is_loopback(host):
