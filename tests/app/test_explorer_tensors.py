@@ -214,7 +214,7 @@ async def test_looking_again_lays_out_anew() -> None:
 async def test_names_are_copied_and_shown() -> None:
     app = explorer(FakeEngine(mixture()))
     sent: list[str] = []
-    app.copy_to_clipboard = sent.append  # type: ignore[method-assign]
+    app.copy_to_clipboard = sent.append  # type: ignore[method-assign,assignment]
     async with app.run_test() as pilot:
         await settle(pilot)
         await pilot.press("6", "c")

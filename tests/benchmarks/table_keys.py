@@ -139,9 +139,9 @@ def main() -> int:
         return app
 
     ratios = []
-    with redirect_stdout(sys.__stdout__):  # a running app keeps what is printed to itself
-        for by_module, what in ((False, "table"), (True, "tree")):
-            small, large = (stood(Table(count, by_module=by_module)) for count in (SMALL, LARGE))
+    for by_module, what in ((False, "table"), (True, "tree")):
+        small, large = (stood(Table(count, by_module=by_module)) for count in (SMALL, LARGE))
+        with redirect_stdout(sys.__stdout__):  # a running app keeps what is printed to itself
             ratio = measure(
                 f"{len(KEYS)} key presses in the {what}, {LARGE:,} tensors by {SMALL:,}",
                 partial(run_now, run, small),
@@ -155,6 +155,7 @@ def main() -> int:
                 print(
                     f"a press among {name} tensors: median {statistics.median(app.times) * 1e3:.1f} ms, p95 {percentiles[-1] * 1e3:.1f} ms"
                 )
+    with redirect_stdout(sys.__stdout__):
         table = large.panel._table
         tree = ModuleTree(table)
         everything = range(LARGE)

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
+from msgspec import Struct
+
 from shardscope.engine.model.progress import check
 from shardscope.engine.model.tensors import TensorTable
 from shardscope.widgets.figures import plural, size
@@ -32,35 +34,37 @@ DIFFERENT: Final = "d"
 _SEPARATOR: Final = re.compile(r"[./]")
 
 
-class Group:
-    """What a branch holds under one name: the rows of a branch, of a fold, or of one tensor. Not yet a node."""
+class Group(Struct, gc=False):
+    """What a branch holds under one name: the rows of a branch, of a fold, or of one tensor."""
 
-    __slots__ = ("at", "bytes", "differs", "dtypes", "members", "part", "rows")
-
-    def __init__(self, part: str, rows: Sequence[int], at: int) -> None:
-        self.part = part
-        self.rows = rows
-        self.at = at
-        """Where in the names of its rows the part below begins."""
-        self.members: tuple[str, ...] = ()
-        """Of a fold: the numbers of its members, each with the same count of rows, in order."""
-        self.differs = False
-        """Whether most of its numbered siblings are alike and it is not."""
-        self.bytes = 0
-        self.dtypes: tuple[int, ...] = ()
-        """The numbers of its types, the most frequent first."""
+    part: str
+    rows: Sequence[int]
+    at: int
+    """Where in the names of its rows the part below begins."""
+    members: tuple[str, ...] = ()
+    """Of a fold: the numbers of its members, each with the same count of rows, in order."""
+    differs: bool = False
+    """Whether most of its numbered siblings are alike and it is not."""
+    bytes: int = 0
+    dtypes: tuple[int, ...] = ()
+    """The numbers of its types, the most frequent first."""
 
 
-class _Branch:
+class _Branch(Struct, gc=False):
     """A node with others in it."""
 
-    __slots__ = ("children", "group", "parent")
+    group: Group
+    parent: int
+    children: Sequence[int] | None = None
+    """Null until it was opened."""
 
-    def __init__(self, group: Group, parent: int) -> None:
-        self.group = group
-        self.parent = parent
-        self.children: Sequence[int] | None = None
-        """Null until it was opened."""
+
+class Grouped(Struct, frozen=True):
+    """What a branch holds, ready to become nodes."""
+
+    order: Sequence[int]
+    """A row for each tensor, and -1, -2, ... for the first, the second branch."""
+    branches: list[_Branch]
 
 
 class ModuleTree:
@@ -195,7 +199,7 @@ class ModuleTree:
 
     # Grouping.
 
-    def group(self, node: int | None, cancel: threading.Event | None = None) -> list[Group]:
+    def group(self, node: int | None, cancel: threading.Event | None = None) -> Grouped:
         """Return what a branch holds, in order. Raises `Cancelled`. Nothing of the tree changes."""
         group = self._branch(node).group
         if group.members:
@@ -203,39 +207,47 @@ class ModuleTree:
             found = []
             for number, label in enumerate(group.members):
                 check(cancel)
-                found.append(self._made(label, group.rows[number * each : (number + 1) * each], group.at))
+                held = group.rows[number * each : (number + 1) * each]
+                found.append(self._made(label, held, group.at, cancel))
         else:
             parts = self._parted(group, cancel)
             found = [
-                self._made(label, [rows] if isinstance(rows, int) else rows, group.at)
+                self._made(label, [rows] if isinstance(rows, int) else rows, group.at, cancel)
                 for label, rows in parts.items()
             ]
             found.sort(key=lambda each: _natural(each.part))
             if self.folded:
                 found = self._fold(found, cancel)
-        for made in found:
-            self._weigh(made, cancel)
-        return found
+        return self._ready(-1 if node is None else node, found, cancel)
 
-    def adopt(self, node: int | None, groups: Sequence[Group]) -> None:
-        """Make the groups of a branch its children. A second time it changes nothing."""
+    def _ready(self, above: int, found: Sequence[Group], cancel: threading.Event | None) -> Grouped:
+        """Make branches of all groups that are no single tensors."""
+        order, branches = array("q"), []
+        for number, group in enumerate(found):
+            if number % CHUNK == 0:
+                check(cancel)
+            if len(group.rows) == 1 and not group.members:
+                order.append(group.rows[0])
+            elif self._is_end(group):
+                order.extend(map(int, group.rows))
+            else:
+                self._weigh(group, cancel)
+                branches.append(_Branch(group, above))
+                order.append(-len(branches))
+        return Grouped(order, branches)
+
+    def adopt(self, node: int | None, found: Grouped) -> None:
+        """Make what a branch holds its children. A second time it changes nothing."""
         branch = self._branch(node)
         if branch.children is not None:
             return
         above = -1 if node is None else node
-        children = array("L")
-        for group in groups:
-            if len(group.rows) == 1 and not group.members:
-                self._parents[group.rows[0]] = above
-                children.append(group.rows[0])
-            elif self._is_end(group):
-                for row in group.rows:
-                    self._parents[row] = above
-                children.extend(group.rows)
-            else:
-                children.append(self.count + len(self._branches))
-                self._branches.append(_Branch(group, above))
-        branch.children = children
+        base = self.count + len(self._branches) - 1
+        self._branches += found.branches
+        branch.children = array("L", [each if each >= 0 else base - each for each in found.order])
+        for row in found.order:
+            if row >= 0:
+                self._parents[row] = above
 
     def _branch(self, node: int | None) -> _Branch:
         return self._root if node is None else self._branches[node - self.count]
@@ -268,16 +280,26 @@ class ModuleTree:
                     held.append(row)
         return parts
 
-    def _made(self, part: str, rows: Sequence[int], at: int) -> Group:
+    def _made(self, part: str, rows: Sequence[int], at: int, cancel: threading.Event | None) -> Group:
         """Return a group, its label as long as all its names go on alike."""
         below = at + len(part) + 1
         group = Group(part, rows, below)
         if len(rows) > 1 and not part.isdecimal():
-            first, last = min(map(self._names.__getitem__, rows)), max(map(self._names.__getitem__, rows))
+            first, last = self._ends_of(rows, cancel)
             alike = _alike(first, last)
             if alike > below and len(first) > alike:
                 group.part, group.at = first[at : alike - 1], alike
         return group
+
+    def _ends_of(self, rows: Sequence[int], cancel: threading.Event | None) -> tuple[str, str]:
+        """Return the first and the last of the names in the order of their characters."""
+        name = self._names.__getitem__
+        first = last = name(rows[0])
+        for begin in range(0, len(rows), CHUNK):
+            check(cancel)
+            names = [first, last, *map(name, rows[begin : begin + CHUNK])]
+            first, last = min(names), max(names)
+        return first, last
 
     def _is_end(self, group: Group) -> bool:
         """Tell whether no name of a group goes on: several tensors have the same one."""

@@ -17,7 +17,7 @@ from shardscope.widgets.figures import plural
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.safe import Part, Tone
 from shardscope.widgets.tensor_marks import TensorMarks
-from shardscope.widgets.tensor_tree import Group, ModuleTree
+from shardscope.widgets.tensor_tree import Grouped, ModuleTree
 from shardscope.widgets.virtual_tree import VirtualTree
 
 COUNT: Final = 9
@@ -48,7 +48,7 @@ class TensorTree(VirtualTree):
     class _Grouped(Message):
         """The worker knows what a branch holds."""
 
-        def __init__(self, modules: ModuleTree, node: int | None, groups: Sequence[Group]) -> None:
+        def __init__(self, modules: ModuleTree, node: int | None, groups: Grouped) -> None:
             super().__init__()
             self.modules = modules
             self.node = node
