@@ -28,6 +28,8 @@ from shardscope.engine.report.readme import readme
 if TYPE_CHECKING:
     from shardscope.engine.model.documents import ErrorBody
 
+MANY: Final = 64
+"""Members from which on a value is first compared as text."""
 ABSENT: Final = -1
 """Stands for the number of a line that one side does not have."""
 REASONS: Final = {"name": "name", "path": "path", "this machine": "host or user"}
@@ -75,8 +77,7 @@ class Side:
         if before == after or not name.endswith(".json"):
             self._paired()
         else:
-            end = _Walk(self).both(msgspec.json.decode(before), 0, msgspec.json.decode(after), 0)
-            self.row(*end, changed=False)  # what follows the last line end: nothing
+            _Walk(self, before.split("\n"), after.split("\n")).whole(before, after)
 
     @property
     def count(self) -> int:
@@ -91,6 +92,16 @@ class Side:
                 self.doubled.append(self.count)
         self.rows.extend((before, after))
 
+    def stretch(self, before: int, after: int, count: int, changed: Sequence[int]) -> None:
+        """Add rows of lines that follow one another on both sides; `changed` are those that differ, counted from the first."""
+        first = self.count
+        self.changed.extend(first + line for line in changed)
+        self.doubled.extend(first + line for line in changed)
+        rows = array("q", bytes(16 * count))
+        rows[::2] = array("q", range(before, before + count))
+        rows[1::2] = array("q", range(after, after + count))
+        self.rows.extend(rows)
+
     def _paired(self) -> None:
         here, there = len(self.before), len(self.after)
         for line in range(max(here, there)):
@@ -99,12 +110,36 @@ class Side:
 
 
 class _Walk:
-    """Walks through two JSON values at once and pairs their lines, as `msgspec.json.format` sets them."""
+    """Walks through two JSON documents at once and pairs their lines, as `msgspec.json.format` sets them.
 
-    def __init__(self, side: Side) -> None:
+    Where both have as many lines, and those that differ say something of the same key, nothing has to be taken apart: a tree of a
+    hundred thousand files is compared as text.
+    """
+
+    def __init__(self, side: Side, before: list[str], after: list[str]) -> None:
         self._side = side
+        self._before = before
+        self._after = after
 
-    def both(self, before: Any, here: int, after: Any, there: int) -> tuple[int, int]:
+    def whole(self, before: str, after: str) -> None:
+        """Pair all lines."""
+        if not self._alike(0, len(self._before), 0, len(self._after)):
+            end = self.both(msgspec.json.decode(before), 0, msgspec.json.decode(after), 0, 0)
+            self._side.row(*end, changed=False)  # what follows the last line end: nothing
+
+    def _alike(self, here: int, end: int, there: int, until: int) -> bool:
+        """Pair the lines of two stretches where they say the same things, and tell whether they do."""
+        if end - here != until - there:
+            return False
+        pairs = zip(self._before[here:end], self._after[there:until], strict=True)
+        changed = [line for line, (one, other) in enumerate(pairs) if one != other]
+        for line in changed:
+            if _key(self._before[here + line]) != _key(self._after[there + line]):
+                return False
+        self._side.stretch(here, there, end - here, changed)
+        return True
+
+    def both(self, before: Any, here: int, after: Any, there: int, depth: int) -> tuple[int, int]:
         """Pair two values that begin at lines `here` and `there`; return the lines after them."""
         row = self._side.row
         if not before or not after or type(before) is not type(after) or not isinstance(before, dict | list):
@@ -115,22 +150,27 @@ class _Walk:
             for line in range(there + 1, ends[1]):
                 row(ABSENT, line, changed=True)
             return ends
+        if depth == 1 or len(before) >= MANY:
+            end, until = _end(self._before, here), _end(self._after, there)
+            if self._alike(here, end, there, until):
+                return end, until
         row(here, there, changed=False)
+        depth += 1
         if isinstance(before, dict) and list(before) == list(after):
             here, there = here + 1, there + 1
             for key, value in before.items():
-                here, there = self.both(value, here, after[key], there)
+                here, there = self.both(value, here, after[key], there, depth)
         elif isinstance(before, list) and len(before) == len(after):
             here, there = here + 1, there + 1
             for one, other in zip(before, after, strict=True):
-                here, there = self.both(one, here, other, there)
+                here, there = self.both(one, here, other, there, depth)
         else:
-            here, there = self._unlike(_keyed(before), here + 1, _keyed(after), there + 1)
+            here, there = self._unlike(_keyed(before), here + 1, _keyed(after), there + 1, depth)
         row(here, there, changed=False)
         return here + 1, there + 1
 
     def _unlike(
-        self, before: dict[Any, Any], here: int, after: dict[Any, Any], there: int
+        self, before: dict[Any, Any], here: int, after: dict[Any, Any], there: int, depth: int
     ) -> tuple[int, int]:
         """Pair what has the same key, in the order that is written, and then show what has none."""
         starts = {}
@@ -139,7 +179,7 @@ class _Walk:
             here += _lines(value)
         for key, value in after.items():
             if key in before:
-                _, there = self.both(before[key], starts[key], value, there)
+                _, there = self.both(before[key], starts[key], value, there, depth)
             else:
                 end = there + _lines(value)
                 for line in range(there, end):
@@ -150,6 +190,25 @@ class _Walk:
                 for line in range(starts[key], starts[key] + _lines(value)):
                     self._side.row(line, ABSENT, changed=True)
         return here, there
+
+
+def _key(line: str) -> str:
+    """Return what a line says something of: its indent and key, and whether it opens or closes anything."""
+    head, colon, value = line.partition('": ')
+    if colon:
+        return head + value if value in ("{", "[") else head
+    text = line.lstrip()
+    return line if text[:1] in ("{", "[", "}", "]", "") else line[: len(line) - len(text)]
+
+
+def _end(lines: list[str], start: int) -> int:
+    """Return the line after the value that begins at `start` and takes several: it ends at the same indent."""
+    first = lines[start]
+    close = first[: len(first) - len(first.lstrip())] + ("]" if first.endswith("[") else "}")
+    for line in range(start + 1, len(lines)):
+        if lines[line].startswith(close):
+            return line + 1
+    return len(lines)
 
 
 def _keyed(value: Any) -> dict[Any, Any]:
