@@ -273,8 +273,8 @@ class PicklePanel(Vertical):
             self.rows.show_pickles(REFERENCES, ReferenceRows(plane.references, self.rows.glyphs))
         if had_keys:
             front.focus()
-        head = _head(plane, self.rows.glyphs, SAID[VIEWS[self._view]])
-        self.query_one("#pickle-head", Static).update(head)
+        said = SAID[VIEWS[self._view]]
+        self.query_one("#pickle-head", Static).update(_head(plane, self.rows.glyphs, said))
         self._tell()
 
     def action_other(self) -> None:
