@@ -7,6 +7,7 @@ import pytest
 from shardscope.engine.geometry.drawing.atlas import Atlas
 from shardscope.engine.geometry.drawing.axis import cut
 from shardscope.engine.geometry.drawing.guide import Guide
+from shardscope.engine.geometry.drawing.lanes import around, lanes, longest, ribbon
 from shardscope.engine.geometry.drawing.lines import matrix
 from shardscope.engine.geometry.drawing.window import closer, following, moved
 from shardscope.engine.geometry.lower import lower
@@ -273,3 +274,35 @@ def test_boxes_are_found_outright_and_by_a_sweep_alike(monkeypatch: pytest.Monke
         with monkeypatch.context() as patched:
             patched.setattr("shardscope.engine.geometry.drawing.index.DIRECT", -1)
             assert atlas.held(addresses) == direct
+
+
+def test_a_ribbon_costs_what_is_in_sight_of_it() -> None:
+    def cost(count: int) -> float:
+        record = Record("flat.pt", 0, 400 * count, 400 * count)
+        tensors = [
+            LogicalTensor(
+                f"t{n}",
+                "F32",
+                (100,),
+                TensorMap((100,), Replicate()),
+                TP,
+                (Fragment(0, (100,), record, 400 * n),),
+            )
+            for n in range(count)
+        ]
+        found = lanes(tensors[count // 2], tensors)
+        assert found[0].neighbours == (f"t{count // 2 - 1}", f"t{count // 2 + 1}")
+        near, whole = around(found), Window(0, 1, 0, longest(found))
+        drawn = ribbon(found, ["A"], ["dp 0"], near, 30, 4)
+        assert drawn.cells[0] == "<" * 10 + "A" * 10 + ">" * 10
+        assert not drawn.note
+        assert ribbon(found, ["A"], ["dp 0"], whole, 30, 4).note == "a cell shows its first byte"
+        times = []
+        for _ in range(7):
+            begin = time.thread_time()
+            ribbon(found, ["A"], ["dp 0"], near, 30, 4)
+            ribbon(found, ["A"], ["dp 0"], whole, 30, 4)
+            times.append(time.thread_time() - begin)
+        return min(times)
+
+    assert cost(20_000) < 5 * cost(200)

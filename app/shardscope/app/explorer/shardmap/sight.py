@@ -216,7 +216,7 @@ class Sight:
                 self.holder = number
 
     def _step_lane(self, by: int) -> None:
-        own = [(row, one.begin) for row, lane in enumerate(self.lanes) for one in lane.stretches if one.own]
+        own = [(row, lane.stretches[n].begin) for row, lane in enumerate(self.lanes) for n in lane.own]
         if own:
             behind = (
                 [at for at in own if at > self.look.at] if by > 0 else [at for at in own if at < self.look.at]
@@ -250,9 +250,8 @@ class Sight:
                 return atlas.borders
             case "shard":
                 return atlas.shard_borders(self.look.group)
-        lane = self.lanes[self.look.at[0]]
-        edges = {edge for one in lane.stretches for edge in (one.begin, one.end)}
-        return Borders((), tuple(sorted(edges)), known=True)
+        here = self.lanes[self.look.at[0]].at(self.look.at[1])
+        return Borders((), () if here is None else (here.begin, here.end), known=True)
 
     # Other views, the other side.
 

@@ -4,7 +4,7 @@ A partition of ZeRO is one long line: parameters end to end, cut where ranks beg
 lane, in bytes of the record; a tensor whose shards lie alone in their records has lanes of itself.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from math import prod
 
@@ -40,23 +40,36 @@ class Lane(Struct, frozen=True):
     record: Record
     stretches: tuple[Stretch, ...]
     """Sorted; bytes between them are padding, or belong to what was not listed."""
+    own: tuple[int, ...]
+    """Which of them are the tensor's."""
 
     def at(self, byte: int) -> Stretch | None:
         """Return what a byte belongs to; null for nothing that is known."""
-        number = bisect_right(self.stretches, byte, key=lambda one: one.begin) - 1
+        number = bisect_right(self.stretches, byte, key=_begin) - 1
         return self.stretches[number] if number >= 0 and byte < self.stretches[number].end else None
 
     @property
     def neighbours(self) -> tuple[str | None, str | None]:
         """The raw names of what lies directly before the tensor and behind it."""
-        own = [number for number, one in enumerate(self.stretches) if one.own]
-        if not own:
+        if not self.own:
             return None, None
-        before, behind = own[0] - 1, own[-1] + 1
+        before, behind = self.own[0] - 1, self.own[-1] + 1
         return (
             self.stretches[before].tensor if before >= 0 else None,
             self.stretches[behind].tensor if behind < len(self.stretches) else None,
         )
+
+    def edges(self, first: int, last: int, most: int) -> list[int] | None:
+        """Return where stretches begin and end among some bytes; null where these are more than `most` stretches."""
+        low = max(0, bisect_right(self.stretches, first, key=_begin) - 1)
+        high = bisect_left(self.stretches, last, key=_begin)
+        if high - low > most:
+            return None
+        return [edge for one in self.stretches[low:high] for edge in (one.begin, one.end)]
+
+
+def _begin(stretch: Stretch) -> int:
+    return stretch.begin
 
 
 def lanes(tensor: LogicalTensor, tensors: Sequence[LogicalTensor]) -> tuple[Lane, ...]:
@@ -74,10 +87,13 @@ def lanes(tensor: LogicalTensor, tensors: Sequence[LogicalTensor]) -> tuple[Lane
                 size = -(-prod(fragment.shape) * known.bits // 8)
                 if size:
                     lane[1].append(Stretch(fragment.offset, fragment.offset + size, other.name, own))
-    return tuple(
-        Lane(first.label, first.record, tuple(sorted(some, key=lambda one: (one.begin, not one.own))))
-        for first, some in found.values()
-    )
+    return tuple(_lane(first, some) for first, some in found.values())
+
+
+def _lane(first: Fragment, some: list[Stretch]) -> Lane:
+    stretches = tuple(sorted(some, key=lambda one: (one.begin, not one.own)))
+    own = tuple(number for number, one in enumerate(stretches) if one.own)
+    return Lane(first.label, first.record, stretches, own)
 
 
 def longest(found: Sequence[Lane]) -> int:
@@ -89,12 +105,10 @@ def around(found: Sequence[Lane]) -> Window:
     """Return the window with the tensor and its next neighbours, in all lanes."""
     low, high = longest(found), 0
     for lane in found:
-        own = [n for n, one in enumerate(lane.stretches) if one.own]
-        if own:
-            before = lane.stretches[max(0, own[0] - 1)]
-            behind = own[-1] + 1
+        if lane.own:
+            before, behind = max(0, lane.own[0] - 1), lane.own[-1] + 1
             end = lane.stretches[behind].end if behind < len(lane.stretches) else lane.record.size
-            low, high = min(low, before.begin), max(high, end)
+            low, high = min(low, lane.stretches[before].begin), max(high, end)
     return Window(0, len(found), low, max(0, high - low))
 
 
@@ -109,8 +123,9 @@ def ribbon(
     """Return a window of lanes; `letters` and `names` are those of their shards."""
     rows = cut(window.row, window.rows, height, (), repeat=TALLEST)
     shown = [found[row] for row in rows.starts]
-    edges = sorted({edge for lane in shown for one in lane.stretches for edge in (one.begin, one.end)})
-    columns = cut(window.column, window.columns, width, edges)
+    edges = [lane.edges(window.column, window.column + window.columns, width) for lane in shown]
+    known = sorted({edge for some in edges for edge in some or ()})
+    columns = cut(window.column, window.columns, width, known, known=None not in edges)
     cells = []
     for row, lane in zip(rows.starts, shown, strict=True):
         cells.append("".join(_letter(lane, start, letters[row]) for start in columns.starts))
@@ -147,7 +162,7 @@ def _letter(lane: Lane, byte: int, own: str) -> str:
         return PADDING
     if stretch.own:
         return own
-    first = next((one.begin for one in lane.stretches if one.own), 0)
+    first = lane.stretches[lane.own[0]].begin if lane.own else 0
     return BEFORE if stretch.begin < first else AFTER
 
 
