@@ -17,9 +17,10 @@ from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import UNSAFE
 from shardscope.widgets import tensor_tree
 from shardscope.widgets.glyphs import ASCII
+from shardscope.widgets.tensor_folds import ranges
 from shardscope.widgets.tensor_marks import TensorMarks
 from shardscope.widgets.tensor_table import TensorPanel
-from shardscope.widgets.tensor_tree import ModuleTree, ranges
+from shardscope.widgets.tensor_tree import ModuleTree
 
 Shape = tuple[int, ...]
 
@@ -144,6 +145,13 @@ def test_every_tensor_is_in_the_tree_once(names: list[str]) -> None:
     assert sorted(leaves(tree)) == list(range(len(names)))
     for row in range(len(names)):
         assert tree.way(row) is not None
+
+
+def test_numbers_that_no_layer_has_are_no_numbers() -> None:
+    names = [f"a.{'9' * 5_000}{n}.w" for n in range(4)] + [f"a.{n}.w" for n in ("0", "00", "1")]
+    tree = ModuleTree(tensor_table((name, "F32", (), 4, "f") for name in names))
+    assert sorted(leaves(tree)) == list(range(7))
+    assert sum(text(tree, child).startswith("999") for child in tree.children(find(tree, "a"))) == 4
 
 
 def test_members_of_a_fold_are_what_they_were() -> None:

@@ -43,21 +43,24 @@ def ranked_rows(
         for row in rows[begin : begin + CHUNK]:
             name = names[row] if plain else display_name(names[row])
             text = name.lower()
-            scores = [score(text, word) for word in wanted]
-            total = min(sum(scores), WORST)
-            if max(scores, default=0) < LOOSE:
-                buckets[total].append(row)
+            total, typed = 0, True
+            for word in wanted:
+                own = score(text, word)
+                total += own
+                typed &= own < LOOSE
+            if typed:
+                buckets[min(total, WORST)].append(row)
             else:
                 loose.append(row)
-                loose.append(total)
+                loose.append(min(total, WORST))
     found = array("L")
     for bucket in buckets:
         found.extend(bucket)
-    typed = len(found)
+    exact = len(found)
     for total in range(WORST + 1) if loose else ():
         check(cancel)
         found.extend(row for row, own in zip(loose[::2], loose[1::2], strict=True) if own == total)
-    return Ranked(found, typed)
+    return Ranked(found, exact)
 
 
 def score(text: str, word: str) -> int:

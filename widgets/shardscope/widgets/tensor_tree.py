@@ -10,7 +10,6 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Final
 
 from msgspec import Struct
@@ -20,13 +19,12 @@ from shardscope.engine.model.tensors import TensorTable
 from shardscope.widgets.figures import plural, size
 from shardscope.widgets.safe import Part, Tone
 from shardscope.widgets.tensor_detail import shape_words
+from shardscope.widgets.tensor_folds import common, differences, natural, ranges
 
 INLINE: Final = 10_000
 """Rows of a branch that are grouped at once when it opens, in some 20 ms; more of them are a worker's."""
 FOLDED: Final = 3
 """Siblings that are alike before they are one row."""
-RUNS: Final = 4
-"""Stretches of numbers that the name of a fold has."""
 CHUNK: Final = 8_192
 """Rows between two looks at `cancel`."""
 DIFFERENT: Final = "d"
@@ -195,7 +193,7 @@ class ModuleTree:
         if max(count, len(own.group.rows)) > INLINE:
             return "other tensors than its siblings"
         there = self._contents(fold.rows[:count], fold.at + len(fold.members[0]) + 1)
-        return _differences(self._contents(own.group.rows, own.group.at), there)
+        return differences(self._contents(own.group.rows, own.group.at), there)
 
     # Grouping.
 
@@ -215,7 +213,7 @@ class ModuleTree:
                 self._made(label, [rows] if isinstance(rows, int) else rows, group.at, cancel)
                 for label, rows in parts.items()
             ]
-            found.sort(key=lambda each: _natural(each.part))
+            found.sort(key=lambda each: natural(each.part))
             if self.folded:
                 found = self._fold(found, cancel)
         return self._ready(-1 if node is None else node, found, cancel)
@@ -286,7 +284,7 @@ class ModuleTree:
         group = Group(part, rows, below)
         if len(rows) > 1 and not part.isdecimal():
             first, last = self._ends_of(rows, cancel)
-            alike = _alike(first, last)
+            alike = common(first, last)
             if alike > below and len(first) > alike:
                 group.part, group.at = first[at : alike - 1], alike
         return group
@@ -309,7 +307,7 @@ class ModuleTree:
         """Put numbered groups that are alike into one each, where the first of them stood."""
         alike: dict[tuple[int, int], list[Group]] = {}
         for group in groups:
-            if group.part.isdecimal() and group.part.isascii():
+            if natural(group.part)[0]:
                 check(cancel)
                 alike.setdefault((len(group.rows), self._signature(group)), []).append(group)
         most = max((len(each) for each in alike.values()), default=0)
@@ -348,17 +346,6 @@ class ModuleTree:
         return {self._names[row][at:]: (self._dtype[row], self._shape[row]) for row in rows}
 
 
-def _alike(first: str, last: str) -> int:
-    """Return the length of what two names have in common, up to and with its last separator."""
-    end = next(
-        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
-        min(len(first), len(last)),
-    )
-    while end and first[end - 1] not in "./":
-        end -= 1
-    return end
-
-
 def _together(kin: Sequence[Group]) -> Group:
     rows = array("L")
     for group in kin:
@@ -366,34 +353,3 @@ def _together(kin: Sequence[Group]) -> Group:
     fold = Group(ranges([int(group.part) for group in kin]), rows, kin[0].at - len(kin[0].part) - 1)
     fold.members = tuple(group.part for group in kin)
     return fold
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers in words: `0-31`, `0-2, 4-6`; of many stretches the first ones and the last."""
-    runs = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        held = [number for _, number in run]
-        runs.append(f"{held[0]}-{held[-1]}" if len(held) > 1 else str(held[0]))
-    if len(runs) > RUNS:
-        return f"{', '.join(runs[: RUNS - 1])} ... {runs[-1]}"
-    return ", ".join(runs)
-
-
-def _natural(label: str) -> tuple[bool, int, str]:
-    number = label.isdecimal() and label.isascii() and len(label) < 18
-    return (number, int(label) if number else 0, label)
-
-
-def _differences(here: dict[str, tuple[int, int]], there: dict[str, tuple[int, int]]) -> str:
-    """Return in words what the tensors of one branch lack, add or have otherwise than those of another."""
-    both = here.keys() & there.keys()
-    words = []
-    for word, names in (
-        ("lacks", there.keys() - here.keys()),
-        ("adds", here.keys() - there.keys()),
-        ("other type or shape:", {name for name in both if here[name] != there[name]}),
-    ):
-        if names:
-            more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-            words.append(f"{word} {min(names)}{more}")
-    return "; ".join(words)
