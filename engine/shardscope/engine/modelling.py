@@ -26,7 +26,6 @@ from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.config import AdapterFacts
 from shardscope.engine.model.format_names import HEADERS_ONLY
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.modules import SEPARATOR
 from shardscope.engine.model.progress import OnProgress, check
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.text import display_name
@@ -40,6 +39,8 @@ PARAMS: Final = "params.json"
 ADAPTER: Final = "adapter_config.json"
 _PARTS: Final = frozenset({"vllm_sharded_state"})
 """Formats whose tensors are parts that ranks hold, under the names of the whole."""
+FRAGMENTS: Final = frozenset({"torch_dcp_safetensors", "composite"})
+"""Formats whose headers describe fragments: the catalogue has whole tensors."""
 _SEVERAL: Final = frozenset({"layout.weight_sets", "layout.composite", "layout.several_candidates"})
 
 
@@ -80,20 +81,28 @@ def explain_model(
     Raises `Fault`: those of `inspect`; `Cancelled`.
     """
 
-    def look(where: str | os.PathLike[str]) -> Inspection:
+    def look(where: str | os.PathLike[str], *, with_catalogue: bool) -> Inspection:
         return inspect(
             where,
             limits=limits,
             digest="none",
             hf_cache=hf_cache,
             decoding=decoding,
-            with_catalogue=True,
+            with_catalogue=with_catalogue,
             cancel=cancel,
             progress=progress,
         )
 
-    found = look(path)
-    return describe_model(found, options, base=None if base is None else look(base), cancel=cancel)
+    found = look(path, with_catalogue=base is not None)
+    if wants_catalogue(found):
+        found = look(path, with_catalogue=True)
+    other = None if base is None else look(base, with_catalogue=True)
+    return describe_model(found, options, base=other, cancel=cancel)
+
+
+def wants_catalogue(found: Inspection) -> bool:
+    """Tell whether an inspection lists fragments, so that it has to be made again with its catalogue. Others would only take longer."""
+    return found.catalogue is None and found.descriptor.classification.format in FRAGMENTS
 
 
 def describe_model(
@@ -173,7 +182,7 @@ def _tensors(found: Inspection) -> tuple[LogicalTensor, ...]:
 
 def _own(stacks: Sequence[layers.Stack]) -> layers.Stack | None:
     """Return the stack that a configuration counts: the one of a known name, the longest where there are several."""
-    known = [stack for stack in stacks if SEPARATOR.join(stack.prefix) in STACKS]
+    known = [stack for stack in stacks if stack.prefix in STACKS]
     return max(known, key=lambda stack: len(stack.layers), default=None)
 
 

@@ -82,8 +82,9 @@ def model(
     """
     from shardscope import engine
     from shardscope.engine.model.blocker import Fault, Severity
+    from shardscope.engine.modelling import wants_catalogue
 
-    def look(where: str) -> engine.Inspection:
+    def look(where: str, *, with_catalogue: bool) -> engine.Inspection:
         return examine(
             session,
             where,
@@ -93,10 +94,12 @@ def model(
             progress=progress,
             machine=as_json,
             decode=decode,
-            with_catalogue=True,
+            with_catalogue=with_catalogue,
         )
 
-    found = look(path)
+    found = look(path, with_catalogue=base is not None)
+    if wants_catalogue(found):
+        found = look(path, with_catalogue=True)
     opaque = found.descriptor.tensors.files_opaque
     if opaque and not len(found.tensors) and not decode:
         from shardscope.app.explorer.target import Target, inspect_command
@@ -105,7 +108,9 @@ def model(
     options = engine.ModelOptions(
         dtypes=dtypes or ("BF16",), context=context, cache_dtype=cache_dtype, devices=devices
     )
-    document = engine.describe_model(found, options, base=None if base is None else look(base))
+    document = engine.describe_model(
+        found, options, base=None if base is None else look(base, with_catalogue=True)
+    )
     if as_json:
         from shardscope.engine.model.descriptor import to_json
 

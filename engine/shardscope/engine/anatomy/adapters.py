@@ -50,7 +50,7 @@ def pairs_of(items: Iterable[Item]) -> tuple[dict[str, Pair], list[str]]:
     whole = []
     for item in items:
         name = item.name.removeprefix(_PREFIX)
-        factor = _FACTOR.match(name)
+        factor = _FACTOR.match(name) if ".lora_" in name else None
         if factor is None:
             if not _OTHER.search(name):
                 whole.append(name)

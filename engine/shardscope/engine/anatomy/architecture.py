@@ -5,12 +5,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.anatomy.items import Item
+from shardscope.engine.anatomy.items import Item, place_of
 from shardscope.engine.anatomy.layers import Stack
 from shardscope.engine.anatomy.rules import LAYER, SEEN, STACKS, TOP, Dims, Seen, named, value_of
 from shardscope.engine.model.anatomy import Fact, Shape, Sizes
 from shardscope.engine.model.blocker import Finding, Param
-from shardscope.engine.model.modules import SEPARATOR, WILD, is_number
+from shardscope.engine.model.modules import SEPARATOR
 
 _FACTS: Final = (
     "layers",
@@ -55,15 +55,13 @@ def weights(
 
 
 def _rest(name: str) -> str | None:
-    parts = name.split(SEPARATOR)
-    place = next((at for at, part in enumerate(parts) if is_number(part)), None)
+    place = place_of(name)
     if place is None:
+        parts = name.split(SEPARATOR)
         last = SEPARATOR.join(parts[-2:])
         return last if last in TOP and not _elsewhere(parts[:-2]) else None
-    if SEPARATOR.join(parts[:place]) not in STACKS:
-        return None
-    rest = SEPARATOR.join(WILD if is_number(part) else part for part in parts[place + 1 :])
-    return rest if rest in LAYER else None
+    rest = place.rest.folded
+    return rest if rest in LAYER and place.prefix in STACKS else None
 
 
 def _elsewhere(parts: Sequence[str]) -> bool:
@@ -210,7 +208,7 @@ def _check_experts(declared: int, stack: Stack) -> Iterator[Finding]:
                 {
                     "fact": "experts",
                     "declared": f"{declared:,}",
-                    "tensor": SEPARATOR.join((*stack.prefix, str(layer), path)),
+                    "tensor": stack.below(str(layer), path),
                     "found": f"{usual:,}",
                 },
             )

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from shardscope.engine.anatomy.items import Item
-from shardscope.engine.anatomy.layers import is_expert
+from shardscope.engine.anatomy.items import EXPERTS, Item, is_expert, place_of
 from shardscope.engine.model.anatomy import DtypeRow, Parameters, Sizes, Use
 from shardscope.engine.model.modules import SEPARATOR
 
@@ -52,7 +51,7 @@ def parameters(
             continue
         if item.name.endswith(_EMBEDDINGS):
             embeddings += elements
-        elif is_expert(item.name.split(SEPARATOR)):
+        elif _is_expert(item.name):
             experts += elements
     total = counts["parameter"] + counts[FROZEN]
     if not tied and sizes is not None and sizes.tied:
@@ -68,6 +67,13 @@ def parameters(
         buffers=counts["buffer"] + counts["other"],
         companions=counts["companion"],
     )
+
+
+def _is_expert(name: str) -> bool:
+    if EXPERTS not in name and "_exps" not in name:
+        return False
+    place = place_of(name)
+    return place.rest.expert if place is not None else is_expert(name.split(SEPARATOR))
 
 
 def _absent_head(items: Iterable[Item]) -> list[str]:

@@ -1,7 +1,8 @@
 """The tensors of a model as everything here takes them, and which of them are no parameters."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Final
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 from shardscope.engine.model.anatomy import Shape, Use
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.ggml import BLOCK_TYPES
+from shardscope.engine.model.modules import SEPARATOR, WILD, is_number
 from shardscope.engine.model.tensors import DTYPES, TensorTable
 
 _BUFFER: Final = re.compile(
@@ -17,6 +19,8 @@ _BUFFER: Final = re.compile(
     r"|rope_freqs\.weight|cos_cached|sin_cached)\Z"
 )
 _MASK: Final = re.compile(r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.bias\Z")
+_LAYER: Final = re.compile(r"(?:(.+?)\.)?(0|[1-9][0-9]{0,8})\.(.+)\Z", re.DOTALL)
+EXPERTS: Final = "expert"
 _WHOLE_NUMBERS: Final = frozenset(
     {"BOOL", *(name for name, dtype in DTYPES.items() if dtype.kind in ("int", "uint"))}
 )
@@ -37,6 +41,53 @@ class Item(Struct, frozen=True, gc=False):
     def elements(self) -> int:
         """How many elements its shape has. Those of packed types are fewer than the weights in them."""
         return prod(self.shape)
+
+
+class Rest(Struct, frozen=True):
+    """What follows the number of a layer in a name."""
+
+    folded: str
+    """With further numbers taken out."""
+    path: str | None
+    """Of experts: what stands before their number."""
+    number: int | None
+    """Of the expert."""
+    expert: bool
+    """It is of experts that are chosen for a token; shared ones are used by all."""
+
+
+class Place(Struct, frozen=True, gc=False):
+    """A name in a stack of layers."""
+
+    prefix: str
+    layer: int
+    rest: Rest
+
+
+def place_of(name: str) -> Place | None:
+    """Return where a name stands in a stack of layers, by the first number in it; null where it has none, or ends in it."""
+    match = _LAYER.match(name)
+    return None if match is None else Place(match[1] or "", int(match[2]), _rest(match[3]))
+
+
+@lru_cache(1 << 16)
+def _rest(rest: str) -> Rest:
+    """The layers of a model are alike, so that few of these are different."""
+    parts = rest.split(SEPARATOR)
+    folded = SEPARATOR.join(WILD if is_number(part) else part for part in parts)
+    at = next((at for at in range(1, len(parts)) if is_number(parts[at]) and EXPERTS in parts[at - 1]), None)
+    path = None if at is None else SEPARATOR.join(parts[:at])
+    return Rest(folded, path, None if at is None else int(parts[at]), is_expert(parts))
+
+
+def is_expert(parts: Sequence[str]) -> bool:
+    """Tell whether a name, in parts, is of an expert that is chosen for a token."""
+    for at, part in enumerate(parts):
+        if EXPERTS in part and "shared" not in part:
+            return at + 1 < len(parts)
+        if part.endswith("_exps"):
+            return True
+    return False
 
 
 def of_table(table: TensorTable) -> list[Item]:

@@ -1,64 +1,63 @@
 """Modules that repeat under numbers: which layers are alike, which one is not, which number is missing, and experts below them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.anatomy.items import Item
+from shardscope.engine.anatomy.items import Item, place_of
 from shardscope.engine.model.anatomy import Family, Kind, Shape
 from shardscope.engine.model.blocker import Finding, Param
-from shardscope.engine.model.modules import SEPARATOR, WILD, is_number, ranges_of
+from shardscope.engine.model.modules import SEPARATOR, WILD, ranges_of
 
 STACK: Final = 4
 """Tensors that a layer has at least: with fewer, numbers may count steps of a sequence, of which some hold nothing."""
-_EXPERTS: Final = "expert"
 
-_Parts = tuple[str, ...]
 _Signature = frozenset[tuple[str, str, Shape]]
 
 
 class Stack(Struct, frozen=True):
     """The layers under one prefix, by number; of each its tensors by the rest of their names, numbers taken out."""
 
-    prefix: _Parts
+    prefix: str
     layers: dict[int, dict[str, tuple[str, Shape]]]
     experts: dict[str, dict[int, set[int]]]
     """By the path of experts below a layer: for each layer the numbers that are there."""
 
+    def below(self, *parts: str) -> str:
+        """Return a name below the prefix, which may be empty."""
+        return SEPARATOR.join((self.prefix, *parts) if self.prefix else parts)
+
     @property
     def name(self) -> str:
         """The prefix and the numbers: `model.layers.{0-31}`."""
-        return SEPARATOR.join((*self.prefix, f"{{{ranges_of(self.layers)}}}"))
+        return self.below(f"{{{ranges_of(self.layers)}}}")
 
 
 def stacks(items: Iterable[Item]) -> list[Stack]:
     """Return the stacks of layers, by their first appearance."""
-    found: dict[_Parts, Stack] = {}
+    found: dict[str, Stack] = {}
     for item in items:
-        parts = item.name.split(SEPARATOR)
-        place = next((at for at, part in enumerate(parts) if is_number(part)), None)
-        if place is None or place + 1 == len(parts):
+        place = place_of(item.name)
+        if place is None:
             continue
-        prefix = tuple(parts[:place])
-        stack = found.get(prefix)
+        stack = found.get(place.prefix)
         if stack is None:
-            stack = found[prefix] = Stack(prefix, {}, {})
-        layer = int(parts[place])
-        rest = parts[place + 1 :]
-        stack.layers.setdefault(layer, {})[_folded(rest)] = (item.dtype, item.shape)
-        for at in range(1, len(rest)):
-            if is_number(rest[at]) and _EXPERTS in rest[at - 1]:
-                path = SEPARATOR.join(rest[:at])
-                stack.experts.setdefault(path, {}).setdefault(layer, set()).add(int(rest[at]))
-                break
+            stack = found[place.prefix] = Stack(place.prefix, {}, {})
+        layer, rest = place.layer, place.rest
+        tensors = stack.layers.get(layer)
+        if tensors is None:
+            tensors = stack.layers[layer] = {}
+        tensors[rest.folded] = (item.dtype, item.shape)
+        if rest.path is not None and rest.number is not None:
+            by_layer = stack.experts.setdefault(rest.path, {})
+            numbers = by_layer.get(layer)
+            if numbers is None:
+                numbers = by_layer[layer] = set()
+            numbers.add(rest.number)
     return [stack for stack in found.values() if len(stack.layers) > 1]
-
-
-def _folded(rest: Sequence[str]) -> str:
-    return SEPARATOR.join(WILD if is_number(part) else part for part in rest)
 
 
 def families(found: Iterable[Stack]) -> Iterator[Family]:
@@ -68,7 +67,7 @@ def families(found: Iterable[Stack]) -> Iterator[Family]:
         yield Family(stack.name, len(stack.layers), _gaps(stack.layers), tuple(kinds))
         for path, by_layer in stack.experts.items():
             every = sorted(set().union(*by_layer.values()))
-            name = SEPARATOR.join((*stack.prefix, WILD, path, f"{{{ranges_of(every)}}}"))
+            name = stack.below(WILD, path, f"{{{ranges_of(every)}}}")
             sizes = Counter(len(numbers) for numbers in by_layer.values())
             rows = [
                 Kind(
@@ -193,7 +192,7 @@ def _experts(stack: Stack) -> Iterator[Finding]:
     for path, by_layer in stack.experts.items():
         sizes = Counter(len(numbers) for numbers in by_layer.values())
         every = set().union(*by_layer.values())
-        name = SEPARATOR.join((*stack.prefix, WILD, path))
+        name = stack.below(WILD, path)
         usual = max(len(every), max(every) + 1)
         short = {layer: numbers for layer, numbers in by_layer.items() if len(numbers) < usual}
         if short and (len(sizes) > 1 or usual > len(every)):
@@ -210,25 +209,3 @@ def _experts(stack: Stack) -> Iterator[Finding]:
 def described(dtype: str, shape: Shape) -> str:
     """Return a type and a shape in words."""
     return f"{dtype} [{', '.join(map(str, shape))}]"
-
-
-def expert_elements(found: Iterable[Stack], items: Mapping[str, int]) -> int:
-    """Return the elements of all tensors below experts. `items` gives the elements of each tensor by name."""
-    prefixes = tuple(stack.prefix for stack in found)
-    total = 0
-    for name, elements in items.items():
-        parts = name.split(SEPARATOR)
-        inside = any(tuple(parts[: len(prefix)]) == prefix for prefix in prefixes)
-        if inside and is_expert(parts):
-            total += elements
-    return total
-
-
-def is_expert(parts: Sequence[str]) -> bool:
-    """Tell whether a name, in parts, is of an expert that is chosen for a token: shared ones are used by all."""
-    for at, part in enumerate(parts):
-        if _EXPERTS in part and "shared" not in part:
-            return at + 1 < len(parts)
-        if part.endswith("_exps"):
-            return True
-    return False

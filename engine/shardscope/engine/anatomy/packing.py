@@ -13,13 +13,31 @@ from shardscope.engine.model.blocker import Finding, Param
 from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.modules import SEPARATOR
 
-_LEAF: Final = re.compile(
-    r"(?P<module>.+?)(?P<leaf>\.weight\.(?:absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+)"
-    r"|\.(?:qweight|qzeros|scales|g_idx|weight|weight_packed|weight_shape|weight_scale|weight_scale_inv|weight_scale_2"
-    r"|weight_global_scale|weight_zero_point|weight_g_idx|input_scale|input_global_scale|SCB|weight_format)"
-    r"|_(?:blocks|scales))\Z",
-    re.DOTALL,
+_LEAVES: Final = frozenset(
+    {
+        *(
+            ".qweight",
+            ".qzeros",
+            ".scales",
+            ".g_idx",
+            ".weight",
+            ".weight_packed",
+            ".weight_shape",
+            ".weight_scale",
+        ),
+        *(
+            ".weight_scale_inv",
+            ".weight_scale_2",
+            ".weight_global_scale",
+            ".weight_zero_point",
+            ".weight_g_idx",
+        ),
+        *(".input_scale", ".input_global_scale", ".SCB", ".weight_format"),
+    }
 )
+_OF_WEIGHT: Final = re.compile(r"absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+")
+"""What bitsandbytes puts behind the name of a weight."""
+_ENDS: Final = ("_blocks", "_scales")
 _MARKS: Final = frozenset(
     {".qweight", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".SCB", ".weight.absmax", "_blocks"}
 )
@@ -42,9 +60,16 @@ def modules_of(items: Iterable[Item]) -> dict[str, dict[str, Item]]:
     """Return the tensors of modules that are packed, by module and leaf."""
     found: dict[str, dict[str, Item]] = {}
     for item in items:
-        match = _LEAF.match(item.name)
-        if match is not None:
-            found.setdefault(match["module"], {})[match["leaf"]] = item
+        name = item.name
+        at = name.rfind(SEPARATOR)
+        if at > 0 and name[at:] in _LEAVES:
+            found.setdefault(name[:at], {})[name[at:]] = item
+        elif name.endswith(_ENDS):
+            found.setdefault(name[:-7], {})[name[-7:]] = item
+        elif ".weight." in name:
+            module, _, rest = name.rpartition(".weight.")
+            if module and _OF_WEIGHT.fullmatch(rest):
+                found.setdefault(module, {})[f".weight.{rest}"] = item
     return {module: leaves for module, leaves in found.items() if not _MARKS.isdisjoint(leaves)}
 
 
