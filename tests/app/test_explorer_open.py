@@ -14,8 +14,7 @@ from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.open.cache import CacheBrowser
 from shardscope.app.explorer.open.completion import completed, split
 from shardscope.app.explorer.open.screen import Open
-from shardscope.app.settings.nouns import Settings
-from shardscope.app.settings.reading import SettingsRead
+from shardscope.app.settings.nouns import Settings, SettingsRead
 from shardscope.app.settings.recent import recent
 from shardscope.engine.model.text import UNSAFE
 from tests.app.explorers import FakeEngine, explorer, llama

@@ -3,6 +3,7 @@
 import os
 from typing import Literal
 
+from shardscope.app.settings.nouns import SettingsRead
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import DecodeLimits, Limits
 
@@ -29,8 +30,6 @@ def run(
     from shardscope.app.explorer.app import Explorer, theme_names
     from shardscope.app.explorer.engine import ENGINE
     from shardscope.app.explorer.theme import DEFAULT
-    from shardscope.app.settings.places import config_path
-    from shardscope.app.settings.reading import read_settings
     from shardscope.widgets.glyphs import choose_glyphs
 
     names = theme_names()
@@ -39,7 +38,7 @@ def run(
 
         problem = f"There is no theme of that name; there are {', '.join(names)}"
         raise Fault("usage.invalid", problem=problem, help="shardscope explore --help")
-    read = read_settings(config_path(os.environ))
+    read = _settings()
     wanted = read.settings
     signs = glyphs or wanted.glyphs
     choose_glyphs("unicode" if served and signs == "auto" else signs)
@@ -70,3 +69,15 @@ def run(
     if code is not None:
         return int(code)
     return explorer.return_code or int(ExitCode.OK)
+
+
+def _settings() -> SettingsRead:
+    """Return what the person set; where there is no file, nothing is imported to read one."""
+    from shardscope.app.settings.places import config_path
+
+    path = config_path(os.environ)
+    if not os.path.lexists(path):
+        return SettingsRead(path, exists=False)
+    from shardscope.app.settings.reading import read_settings
+
+    return read_settings(path)

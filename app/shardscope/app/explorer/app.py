@@ -31,7 +31,7 @@ from shardscope.widgets.safe import UnsafeFilter
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from shardscope.app.settings.reading import SettingsRead
+    from shardscope.app.settings.nouns import SettingsRead
     from shardscope.widgets.blockers_panel import BlockersPanel
 
 MUTED: Final = 0.62

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shardscope.app.settings.nouns import SETTINGS
-from shardscope.app.settings.reading import SettingsRead, near
+from shardscope.app.settings.nouns import SETTINGS, SettingsRead
+from shardscope.app.settings.reading import near
 from shardscope.engine.model.blocker import Blocker, Finding, Param, blocker
 from shardscope.engine.model.text import display_name
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from shardscope.app.settings.checks import checked
-from shardscope.app.settings.nouns import SETTINGS
-from shardscope.app.settings.reading import SettingsRead
+from shardscope.app.settings.nouns import SETTINGS, SettingsRead
 from shardscope.engine.model.schemas import SETTINGS as SCHEMA
 from shardscope.engine.model.settings import SettingInForce, SettingsDocument, Source
 from shardscope.engine.model.text import display_name

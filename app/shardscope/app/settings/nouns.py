@@ -1,9 +1,12 @@
 """The settings that there are, each with what it takes and what it does."""
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.blocker import Blocker
 
 Glyphs = Literal["auto", "unicode", "ascii"]
 Digest = Literal["auto", "all", "none"]
@@ -23,6 +26,18 @@ class Settings(Struct, frozen=True):
     """Whether paths that were looked at are remembered."""
     keys: tuple[tuple[str, str], ...] = ()
     """Actions by their stable names, and their keys."""
+
+
+class SettingsRead(Struct, frozen=True):
+    """What the file says."""
+
+    path: str
+    exists: bool
+    settings: Settings = Settings()
+    lines: dict[str, int] = {}
+    """Of each setting that the file gives; `keys.` and the name of an action for a key."""
+    blockers: "tuple[Blocker, ...]" = ()
+    """What is wrong, as far as it can be told without the explorer; `checks` tells the rest."""
 
 
 class Setting(Struct, frozen=True):

@@ -6,28 +6,15 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.app.settings.nouns import SETTINGS, Settings
+from shardscope.app.settings.nouns import SETTINGS, Settings, SettingsRead
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
 from shardscope.engine.model.text import display_name
 
 LARGEST: Final = 64 << 10
 """Bytes of a file that are read."""
 _PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-
-
-class SettingsRead(Struct, frozen=True):
-    """What the file says."""
-
-    path: str
-    exists: bool
-    settings: Settings = Settings()
-    lines: dict[str, int] = {}
-    """Of each setting that the file gives; `keys.` and the name of an action for a key."""
-    blockers: tuple[Blocker, ...] = ()
-    """What is wrong, as far as it can be told without the explorer; `checks` tells the rest."""
 
 
 def read_settings(path: str) -> SettingsRead:
