@@ -22,6 +22,7 @@ LOOKED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "tensors": (("{safe}",), ("{pickled}", "--decode", "--fragments", "--json")),
     "layout": (("{safe}",),),
+    "model": (("{safe}",), ("{pickled}", "--decode", "--json")),
     "pickles": (("{pickled}", "--decode"),),
     "plan": (("{safe}",), ("{pickled}", "--decode", "--json")),
     "convert": (
