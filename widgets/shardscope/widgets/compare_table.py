@@ -11,9 +11,9 @@ from shardscope.widgets.virtual_table import Column, VirtualTable
 
 COLUMNS: Final = (
     Column("", 1),
-    Column("tensor", 36, grow=5, tail=0.75),
+    Column("tensor", 35, grow=5, tail=0.75),
     Column("type and shape", 20, grow=2, tail=0.7),
-    Column("values", 12, grow=2, tail=0),
+    Column("values", 13, grow=2, tail=0),
 )
 TONES: Final[dict[State, Tone]] = {
     "same": Tone.MUTED,
@@ -148,7 +148,7 @@ def _short(found: Sequence[Figures], count: int, item: TensorDifference) -> Part
     if "differs" not in verdicts:
         return f"same numbers{less}", Tone.OK
     worst = words.most(each.max_abs for each in found)
-    return (f"differ{less}" if worst is None else f"max {words.decimal(worst)}{less}"), Tone.CAUTION
+    return (f"differ{less}" if worst is None else f"max {worst:.3g}{less}"), Tone.CAUTION
 
 
 class CompareTable(VirtualTable):

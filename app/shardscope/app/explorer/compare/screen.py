@@ -166,7 +166,7 @@ class Compare(Frame):
             self.app.push_screen(NotDone("Values not compared", blocker))
             return
         self._say(blocker.message, Tone.STOP, more, blocker.code)
-        if not offered:
+        if self.sides is None:
             self.query_one("#other").focus()
 
     @on(ComparingStopped)
@@ -258,8 +258,10 @@ class Compare(Frame):
                 return self.at in (At.LOOKING, At.READING)
             case "back":
                 return self.at in (At.ASKING, At.READY)
-            case "values" | "row_values" | "all" | "component":
+            case "values" | "row_values" | "all":
                 return self.at is At.READY
+            case "component":
+                return self.at in (At.ASKING, At.READY) and self.sides is not None
             case "decode":
                 return self.at in (At.ASKING, At.READY) and any(offer is not None for offer in self.offers)
             case "copy":
