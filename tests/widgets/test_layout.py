@@ -161,6 +161,29 @@ async def test_nothing_acts_on_the_terminal_and_everything_has_ascii_signs() -> 
         assert screen_text(app).isascii()
 
 
+async def test_no_letter_stands_on_another_line_than_its_word() -> None:
+    kinds: tuple[RangeKind, ...] = (
+        "local header",
+        "padding",
+        "pickle",
+        "storage",
+        "member",
+        "directory",
+        "end",
+        "gap",
+        "trailing",
+        "unknown",
+    )
+    panel = LayoutPanel()
+    app = Stage(panel)
+    async with app.run_test(size=(60, 24)) as pilot:
+        panel.show(laid_out(*((kind, 9) for kind in kinds)))
+        await pilot.pause()
+        shown = screen_text(app)
+        for letter, _, word in panel.map.legend():
+            assert f"{letter} {word}" in shown
+
+
 async def test_states_of_an_empty_panel() -> None:
     panel = LayoutPanel()
     app = Stage(panel)

@@ -242,10 +242,20 @@ class LayoutPanel(Vertical):
 
     def _tell_head(self) -> None:
         self.query_one("#layout-head", Static).update(self._head())
-        legend: list[Part] = []
+        self.query_one("#layout-legend", Static).update(Content("\n").join(self._legend()))
+
+    def _legend(self) -> list[Content]:
+        """Return the letters with their words in lines, never broken between the two."""
+        width = max(16, self.size.width - 2)
+        lines: list[Content] = []
         for letter, tone, word in self.map.legend():
-            legend += [(letter, tone), (f" {word}   ", Tone.MUTED)]
-        self.query_one("#layout-legend", Static).update(content(*legend))
+            item = content((letter, tone), (f" {word}", Tone.MUTED))
+            longer = lines[-1] + Content("   ") + item if lines else item
+            if lines and longer.cell_length <= width:
+                lines[-1] = longer
+            else:
+                lines.append(item)
+        return lines
 
     def _head(self) -> Content:
         layout, glyphs = self.map.layout, self.rows.glyphs
