@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
@@ -18,12 +19,14 @@ from shardscope.engine.decoding import Decoding
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.escalation import Intent
+from shardscope.engine.model.shardmap import Block, Box
 from shardscope.engine.tensormaps import chart
 from shardscope.widgets.shard_map import ShardPicture
 from shardscope.widgets.shard_map_words import ShardNotes
 from tests.app.decodings import decoded, opaque
 from tests.app.explorers import FakeEngine, explorer, llama
-from tests.app.shardmaps import QKV, a_map, embedding, gap, padded, partition, qkv, replicated
+from tests.app.fakes import a_blocker
+from tests.app.shardmaps import MESH, QKV, a_map, embedding, gap, padded, partition, qkv, replicated, tensor
 from tests.app.test_explorer_flow import text
 from tests.conftest import settle
 
@@ -169,16 +172,18 @@ def test_closer_and_back_from_a_thousand_million_rows() -> None:  # R190
 
 
 def test_further_holders_are_told_one_after_the_other() -> None:
-    parts = sight(qkv())
-    assert len(parts.spot.holdings) == 1
-    from shardscope.engine.model.shardmap import Contiguous
-    from tests.app.shardmaps import MESH, tensor
-
-    found = sight(tensor("w", (8, 4), Contiguous("dp", 0, (4, 4)), MESH))
-    assert found.holding is not None
-    assert found.holding.ranks == (0, 1, 2, 3)
-    found.next_holder()
-    assert found.holding.ranks == (0, 1, 2, 3)
+    boxes = (Box((0, 0), (6, 4)), Box((3, 0), (5, 4)), None, None)
+    found = sight(tensor("overlapping", (8, 4), Block(("tp",), boxes), MESH))
+    found.go_to((4, 1))
+    places = []
+    for _ in range(3):
+        held = found.holding
+        assert held is not None
+        places.append((held.place, held.index))
+        found.next_holder()
+    assert places == [("tp 0", (4, 1)), ("tp 1", (1, 1)), ("tp 0", (4, 1))]
+    found.go_to((7, 0))
+    assert len(found.spot.holdings) == 1
 
 
 def test_edges_hold_the_cursor() -> None:
@@ -310,19 +315,26 @@ async def test_what_is_known_is_said_in_plain_words() -> None:
     app = explorer(FakeEngine(llama()))
     async with app.run_test(size=(120, 50)) as pilot:
         await settle(pilot)
-        for tensor, words in (
+        for shown_tensor, words in (
             (replicated(), "Tied: it shares all its bytes with final.bias."),
             (replicated(), "Shards hold the values times a factor"),
             (replicated(), "2 further copies of shards"),
             (padded(), "Stored as 32,064 x 512: the writer padded it"),
             (gap(), "! 512 elements held by nobody"),
         ):
-            app.push_screen(a_map(tensor))
+            app.push_screen(a_map(shown_tensor))
             await settle(pilot)
             said = [*app.screen.query_one(ShardNotes).text_lines, text(app)]
             assert words in " ".join(" ".join(said).split()), words
             app.pop_screen()
             await settle(pilot)
+        screen = a_map(qkv())
+        found = screen.subject.inspection
+        blocker = replace(a_blocker(), message=f"Copies differ in 3 elements, first of {QKV}: 0.5 and 0.25.")
+        found.descriptor = replace(found.descriptor, blockers=(blocker,))
+        app.push_screen(screen)
+        await settle(pilot)
+        assert "! Copies differ in 3 elements" in text(app)
 
 
 async def test_from_the_tensors_and_from_their_details_and_to_the_question_about_decoding() -> None:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from shardscope.engine.model.picture import CLASH, EVERYWHERE, GAP, OUTSIDE, PADDING
 from shardscope.engine.model.shardview import Drawing
+from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
 from shardscope.widgets.safe import fit, visible
 
 HUES = 6
@@ -73,8 +74,15 @@ class ShardPicture(Widget):
             """Only the newest size matters."""
             return isinstance(message, type(self))
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs | None = None,
+        id: str | None = None,  # noqa: A002 - the word of Textual
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        self.glyphs = glyphs or terminal_glyphs()
         self._drawing: Drawing | None = None
         self._here = (0, 0)
         self._empty = ""
@@ -115,7 +123,9 @@ class ShardPicture(Widget):
         drawing = self._drawing
         if drawing is None:
             text = self._empty if y == 0 else ""
-            return Strip([Segment(fit(text, width), self._style("number"))], width)
+            return Strip(
+                [Segment(fit(text, width, ellipsis=self.glyphs.ellipsis), self._style("number"))], width
+            )
         if y < RULER:
             segments = self._ruler(drawing)
         elif y - RULER < len(drawing.cells):
@@ -153,7 +163,9 @@ class ShardPicture(Widget):
                 begin = end
         label = next((one.text for one in drawing.labels if one.line == line), None)
         if label is not None:
-            found.append(Segment(f" {fit(visible(label), LABEL)}", self._style("label")))
+            found.append(
+                Segment(f" {fit(label, LABEL, ellipsis=self.glyphs.ellipsis)}", self._style("label"))
+            )
         return found
 
     def _cursor(self, drawing: Drawing, line: int) -> range:

@@ -53,7 +53,11 @@ def standing(subject: "Subject", chart: "Chart") -> Iterator[Part]:
 def elsewhere(subject: "Subject") -> "Sequence[Blocker]":
     """Return what inspection found wrong in so many words about this tensor: replicas that differ, for instance."""
     name = display_name(subject.tensor.name)
-    return [one for one in subject.inspection.descriptor.blockers if name in one.message.split()]
+    return [
+        one
+        for one in subject.inspection.descriptor.blockers
+        if name in [word.strip(".,:;()") for word in one.message.split()]
+    ]
 
 
 def short(subject: "Subject", chart: "Chart") -> Part:
