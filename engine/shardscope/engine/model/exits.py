@@ -50,7 +50,7 @@ def most_specific(codes: Iterable[ExitCode]) -> ExitCode:
 
 MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "Done, and nothing at or above `--fail-on` was found.",
-    ExitCode.BLOCKED: "A blocker blocks inspection, or stands at or above `--fail-on`.",
+    ExitCode.BLOCKED: "A blocker blocks inspection or stands at or above `--fail-on`, or `diff` or `verify` found a difference.",
     ExitCode.USAGE: "The command line is wrong, or the explorer has no terminal. Nothing was read.",
     ExitCode.UNREADABLE: "The source cannot be examined: missing, unreadable, neither file nor folder.",
     ExitCode.LIMIT: "A limit was reached; the blocker names it and `--limit` raises it.",
