@@ -87,7 +87,7 @@ def main() -> int:
             materialize(one, ranks[degree], planned(one, Numbers(tp=degree)), confirm=lambda _: True)
         print(f"{os.path.getsize(one / 'model.safetensors') / 1e9:.2f} GB")
         reference = cmp(one, other)
-        cases = {
+        cases: dict[str, tuple[Callable[[], Callable[[], object]], float]] = {
             "alike": (lambda: held(one, other), ALIKE_BAR),
             "command": (lambda: command(one, other), ALIKE_BAR),
             "topologies": (lambda: held(one, ranks[8]), ACROSS_BAR),
