@@ -225,6 +225,7 @@ async def test_a_plan_that_is_not_admitted_cannot_be_started(tmp_path: Path) -> 
     assert names(tmp_path) == {"source"}
 
 
+# R112
 async def test_what_stands_at_the_target_is_not_touched_unless_that_was_chosen(tmp_path: Path) -> None:
     source, out = small_files(tmp_path / "source"), Path("out")
     out.mkdir()
@@ -371,6 +372,7 @@ async def test_esc_goes_back_step_by_step_and_nothing_is_ever_written(tmp_path: 
     assert names(tmp_path) == {"source"}
 
 
+# R067
 async def test_without_the_word_to_decode_nothing_is_read(tmp_path: Path) -> None:
     app = over_explore()
     async with app.run_test(size=(80, 24)) as pilot:

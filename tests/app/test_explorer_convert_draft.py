@@ -48,7 +48,7 @@ def parsed(draft: Draft, source: str = "ckpt") -> dict[str, Any]:
     return dict(context.params)
 
 
-# R152
+# R065
 @pytest.mark.parametrize(
     "field", [item for item in OPTIONS if item.name != "renames"], ids=lambda item: item.name
 )

@@ -1,5 +1,6 @@
 """What a plan, its admission and its end say in paragraphs: every figure, every key, nothing raw, and signs in ASCII too."""
 
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -15,6 +16,8 @@ from shardscope.widgets.admission_terms import CHANGES, LIMITS, terms
 from shardscope.widgets.glyphs import ASCII, UNICODE
 from shardscope.widgets.paragraphs import Paragraph, wrap
 from shardscope.widgets.plan_paragraphs import preview
+from shardscope.widgets.plan_table import PlanTensors
+from shardscope.widgets.plan_words import of_plan
 from shardscope.widgets.run_end import Failure, Outcome, failure, success
 from shardscope.widgets.safe import Tone
 
@@ -58,7 +61,7 @@ def ended(**changes: object) -> Failure:
 
 # R105
 def test_admission_has_every_figure_beside_its_limit_on_one_line() -> None:
-    said = lines(terms(PLAN, KEYS, UNICODE))
+    said = lines(terms(PLAN, of_plan(PLAN), KEYS, UNICODE))
 
     assert any(line.startswith("read") and "564.0 GiB" in line for line in said)
     for label, needs, has in (
@@ -82,14 +85,14 @@ def test_admission_has_every_figure_beside_its_limit_on_one_line() -> None:
 def test_what_is_not_admitted_is_named_with_what_would_change_it(what: str, verdict: str) -> None:
     check = AdmissionCheck(what, 9, 4 if verdict == "denied" else None, verdict, "statvfs: blocks")  # type: ignore[arg-type]
     plan = replace(PLAN, admission=Admission(verdict, (check,)))  # type: ignore[arg-type]
-    said = " ".join(" ".join(lines(terms(plan, KEYS, UNICODE))).split())
+    said = " ".join(" ".join(lines(terms(plan, of_plan(plan), KEYS, UNICODE))).split())
 
     assert what in LIMITS
     assert f"{verdict}: {what}:" in said
     assert f"To change it: {CHANGES[what]}." in said
     assert "statvfs: blocks" in said
     assert ("never guessed" in said) == (verdict == "unknown")
-    assert tone_of(terms(plan, KEYS, UNICODE), verdict) is (
+    assert tone_of(terms(plan, of_plan(plan), KEYS, UNICODE), verdict) is (
         Tone.STOP if verdict == "denied" else Tone.CAUTION
     )
 
@@ -98,7 +101,7 @@ def test_a_preview_tells_decisions_with_their_keys_renames_and_what_is_in_the_wa
     stopped = replace(
         PLAN, blockers=(blocker(Finding("convert.tensor", {"tensor": "w", "reason": "it is sparse"})),)
     )
-    said = lines(preview(stopped, KEYS, UNICODE))
+    said = lines(preview(stopped, of_plan(stopped), KEYS, UNICODE))
     text = "\n".join(said)
 
     assert "1 blocker: nothing starts" in text
@@ -152,8 +155,8 @@ def test_nothing_is_raw_wider_than_its_room_or_beyond_ascii_where_that_is_all(wi
     raw = "".join(NAMES)
     hostile = replace(a_plan(NAMES), admission=an_admission(denied=True))
     wrapped = (
-        lines(preview(hostile, {}, ASCII), width),
-        lines(terms(hostile, {}, ASCII), width),
+        lines(preview(hostile, of_plan(hostile), {}, ASCII), width),
+        lines(terms(hostile, of_plan(hostile), {}, ASCII), width),
         lines(success(outcome(plan=hostile, out=raw, again=raw, verify=raw, previous=raw), ASCII), width),
         lines(failure(ended(out=raw, go_on=raw), ASCII), width),
     )
@@ -163,9 +166,28 @@ def test_nothing_is_raw_wider_than_its_room_or_beyond_ascii_where_that_is_all(wi
             assert len(line) <= max(width, 40)
     plain = replace(PLAN, admission=an_admission())
     for page in (
-        preview(plain, {}, ASCII),
-        terms(plain, {}, ASCII),
+        preview(plain, of_plan(plain), {}, ASCII),
+        terms(plain, of_plan(plain), {}, ASCII),
         success(outcome(), ASCII),
         failure(ended(), ASCII),
     ):
         assert "\n".join(lines(page)).replace("\u00a0", " ").isascii()
+
+
+def test_a_plan_of_very_many_tensors_is_drawn_from_what_was_found_out_once() -> None:
+    file = a_plan().files[0]
+    large = replace(
+        a_plan(), files=(replace(file, tensors=file.tensors * 4_000),) * 10, admission=an_admission()
+    )
+    facts = of_plan(large)
+    rows = PlanTensors(large.files)
+
+    assert rows.row_count == 10 * 4_000 * 24
+    assert rows.at(rows.row_count - 1)[0] == file.tensors[-1]
+    assert rows.at(24 * 4_000)[0] == file.tensors[0]
+    begin = time.thread_time()
+    for _ in range(10):
+        lines(preview(large, facts, KEYS, UNICODE))
+        lines(terms(large, facts, KEYS, UNICODE))
+        PlanTensors(large.files, facts.renamed).cell(5, 3)
+    assert time.thread_time() - begin < 0.5  # ten looks at every tensor take longer

@@ -9,7 +9,7 @@ from shardscope.widgets.figures import plural, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, labelled
 from shardscope.widgets.plan_paragraphs import Keys, decision
-from shardscope.widgets.plan_words import figures, types_of
+from shardscope.widgets.plan_words import PlanFacts, figures
 from shardscope.widgets.safe import Part, Tone
 
 LABEL: Final = 17
@@ -49,14 +49,13 @@ LIMITS: Final = {
 NOT_PROMISED: Final = "exact training resume; quality of the model; speed"
 
 
-def terms(plan: Plan, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
+def terms(plan: Plan, facts: PlanFacts, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what a person confirms."""
-    tensors = len({item.name for file in plan.files for item in file.tensors})
     said = (
-        plural(tensors, "tensor"),
+        plural(facts.tensors, "tensor"),
         f"{plural(plan.source.files, 'file')} in",
         f"{plural(len(plan.files), 'file')} out",
-        types_of(plan.files),
+        facts.types,
     )
     yield Paragraph(((f" {glyphs.dot} ".join(said), Tone.STRONG),))
     yield Paragraph(((f"{'':<{ROW}}{'this plan':>{FIGURE}}  limit", Tone.MUTED),))

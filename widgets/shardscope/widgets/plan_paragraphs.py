@@ -9,7 +9,8 @@ from shardscope.engine.model.secrets import shown
 from shardscope.widgets.figures import plural
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, heading, labelled
-from shardscope.widgets.plan_words import NAME, absent, made_of, of_plan, types_of, why, words_of
+from shardscope.widgets.plan_table import PlanTensors
+from shardscope.widgets.plan_words import NAME, PlanFacts, absent, made_of, why, words_of
 from shardscope.widgets.safe import Part, Tone
 
 LABEL: Final = 8
@@ -19,19 +20,18 @@ Keys = Mapping[str, str]
 """From an option of the command line to the key that changes it here."""
 
 
-def preview(plan: Plan, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
+def preview(plan: Plan, facts: PlanFacts, keys: Keys, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what a plan comes to."""
-    facts = of_plan(plan)
     yield Paragraph(((made_of(plan), Tone.STRONG),))
     yield labelled("read", facts.read, width=LABEL)
     yield labelled("write", facts.write, width=LABEL)
-    yield labelled("types", types_of(plan.files), width=LABEL)
+    yield labelled("types", facts.types, width=LABEL)
     yield labelled("needs", facts.needs, width=LABEL)
     if plan.carried:
         yield labelled("carried", ", ".join(shown(item.name, NAME) for item in plan.carried), width=LABEL)
     yield from in_the_way(plan.blockers, glyphs)
     yield from decided(plan.decisions, keys)
-    yield from renamed(plan, glyphs)
+    yield from renamed(plan, facts, glyphs)
     yield from left_out(plan.left_out)
     yield from to_know(plan.notes, glyphs)
 
@@ -76,26 +76,24 @@ def decision(item: Decision, keys: Keys) -> Paragraph:
     return Paragraph(tuple(parts), hang=2)
 
 
-def renamed(plan: Plan, glyphs: Glyphs) -> Iterator[Paragraph]:
+def renamed(plan: Plan, facts: PlanFacts, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what tensors are called that have another name in the output."""
-    pairs = list(dict.fromkeys(renames(plan)))
-    if not pairs:
+    if not facts.renamed:
         return
-    yield from heading("Renamed", plural(len(pairs), "tensor"))
-    for old, new in pairs[:RENAMES]:
+    tensors = PlanTensors(plan.files, facts.renamed)
+    yield from heading("Renamed", plural(len(facts.renamed), "tensor"))
+    for row in range(min(RENAMES, tensors.row_count)):
+        item, _ = tensors.at(row)
         yield Paragraph(
-            ((shown(old, NAME), Tone.MUTED), (f" {glyphs.trail} ", Tone.MUTED), shown(new, NAME)), hang=2
+            (
+                (shown(item.source, NAME), Tone.MUTED),
+                (f" {glyphs.trail} ", Tone.MUTED),
+                shown(item.name, NAME),
+            ),
+            hang=2,
         )
-    if len(pairs) > RENAMES:
-        yield Paragraph(((f"and {len(pairs) - RENAMES:,} more, see the plan", Tone.MUTED),))
-
-
-def renames(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new name of every tensor that is renamed."""
-    for file in plan.files:
-        for item in file.tensors:
-            if item.name != item.source:
-                yield item.source, item.name
+    if tensors.row_count > RENAMES:
+        yield Paragraph(((f"and {tensors.row_count - RENAMES:,} more, see the plan", Tone.MUTED),))
 
 
 def left_out(items: Sequence[LeftOut]) -> Iterator[Paragraph]:

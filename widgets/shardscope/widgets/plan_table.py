@@ -1,6 +1,8 @@
 """The table of a plan: its files, its tensors, what is renamed. Rows are made as they come in sight."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, Literal
 
 from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
@@ -53,19 +55,27 @@ class PlanTensors:
         Column("file", 18, grow=1, tail=0.7, from_room=120),
     )
 
-    def __init__(self, files: Sequence[PlannedFile], *, renamed: bool = False) -> None:
-        self.rows: list[tuple[PlannedTensor, PlannedFile]] = [
-            (item, file) for file in files for item in file.tensors if not renamed or item.name != item.source
-        ]
+    def __init__(self, files: Sequence[PlannedFile], only: Sequence[int] | None = None) -> None:
+        """`only` are the tensors to show, counted through all files; all of them when left out."""
+        self._files = files
+        self._starts = [0, *accumulate(len(file.tensors) for file in files)]
+        self._only = only
 
     @property
     def row_count(self) -> int:
         """Tensors that are written; ranks have shards of the same ones."""
-        return len(self.rows)
+        return self._starts[-1] if self._only is None else len(self._only)
+
+    def at(self, row: int) -> tuple[PlannedTensor, PlannedFile]:
+        """Return the tensor of a row, and the file that it is written to."""
+        number = row if self._only is None else self._only[row]
+        place = bisect_right(self._starts, number) - 1
+        file = self._files[place]
+        return file.tensors[number - self._starts[place]], file
 
     def cell(self, row: int, column: int) -> Part:
         """Return what stands in a column of a row."""
-        item, file = self.rows[row]
+        item, file = self.at(row)
         match column:
             case 0:
                 return size(item.bytes)
@@ -93,10 +103,7 @@ class PlanRenames(PlanTensors):
         Column("in the output", 24, grow=1, tail=0.7),
     )
 
-    def __init__(self, files: Sequence[PlannedFile]) -> None:
-        super().__init__(files, renamed=True)
-
     def cell(self, row: int, column: int) -> Part:
         """Return the old name or the new one."""
-        item, _ = self.rows[row]
+        item, _ = self.at(row)
         return (item.source, Tone.MUTED) if column == 0 else item.name

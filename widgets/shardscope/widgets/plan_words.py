@@ -3,7 +3,8 @@
 Plans can be edited, so every string of one is neutralised here, whoever wrote it.
 """
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -24,11 +25,16 @@ NAME: Final = 120
 
 
 class PlanFacts(Struct, frozen=True):
-    """A plan in three clauses."""
+    """A plan in few words: what takes a look at every tensor is found out once."""
 
     read: str
     write: str
     needs: str
+    types: str
+    tensors: int
+    """Names: ranks have shards of the same ones."""
+    renamed: Sequence[int]
+    """Where tensors get another name, counted through all files."""
 
 
 def made_of(plan: Plan) -> str:
@@ -47,7 +53,15 @@ def of_plan(plan: Plan) -> PlanFacts:
         f"{plural(plan.source.files, 'file')}, {size(plan.source.bytes)}",
         f"{plural(tensors, 'tensor')} in {plural(len(plan.files), 'file')}, {size(written)}",
         f"{disk} of disk beside the target, {memory} of memory at the most",
+        types_of(plan.files),
+        tensors,
+        array("L", _renamed(plan)),
     )
+
+
+def _renamed(plan: Plan) -> Iterator[int]:
+    tensors = (item for file in plan.files for item in file.tensors)
+    return (number for number, item in enumerate(tensors) if item.name != item.source)
 
 
 def types_of(files: Sequence[PlannedFile]) -> str:

@@ -15,7 +15,7 @@ from shardscope.engine.model.blocker import Blocker, Severity
 from shardscope.engine.model.plan import Admission, Decision, LeftOut, Plan, PlannedFile
 from shardscope.engine.model.secrets import shown
 from shardscope.widgets.figures import plural, size
-from shardscope.widgets.plan_words import NAME, absent, figures, made_of, of_plan, types_of, why, words_of
+from shardscope.widgets.plan_words import NAME, absent, figures, made_of, of_plan, why, words_of
 
 FILES: Final = 12
 """Files that are listed before the rest of them is counted."""
@@ -51,7 +51,7 @@ def _facts(plan: Plan) -> Iterator[tuple[str, Text]]:
     facts = of_plan(plan)
     yield "read", Text(facts.read)
     yield "write", Text(facts.write)
-    yield "types", Text(types_of(plan.files))
+    yield "types", Text(facts.types)
     if plan.carried:
         yield "carried along", Text(", ".join(shown(item.name, NAME) for item in plan.carried))
     yield "needs", Text(facts.needs)

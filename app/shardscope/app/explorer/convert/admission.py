@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.admission_terms import terms
+from shardscope.widgets.plan_words import PlanFacts
 from shardscope.widgets.safe import Tone, content
 from shardscope.widgets.told import Told
 
@@ -45,14 +46,14 @@ class Admission(ModalScreen[bool]):
         ),
     ]
 
-    def __init__(self, plan: Plan, word: str, *, note: str = "") -> None:
+    def __init__(self, plan: Plan, facts: PlanFacts, word: str, *, note: str = "") -> None:
         super().__init__()
         self.plan = plan
         self.word = word
         """What a person types to start."""
         self.note = note
         """What else has to be known, such as what an earlier run has left."""
-        self._terms = Told(lambda _, glyphs: terms(plan, keys_from(4), glyphs))
+        self._terms = Told(lambda _, glyphs: terms(plan, facts, keys_from(4), glyphs))
         self._terms.can_focus = False
 
     @property

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.materializing import Converted
     from shardscope.engine.model.plan import Plan
+    from shardscope.widgets.plan_words import PlanFacts
 
 
 class Step(StrEnum):
@@ -76,6 +77,8 @@ class Conversion(Working):
         """What the present plan was made from; null while there is none."""
         self.plan: Plan | None = None
         """The present plan with its admission."""
+        self.facts: PlanFacts | None = None
+        """The present plan in few words."""
         self.refused: Blocker | None = None
         """Why there is no plan."""
         self.earlier: Blocker | None = None
@@ -240,7 +243,7 @@ class Conversion(Working):
     @property
     def comes(self) -> Comes:
         """What the draft comes to."""
-        return Comes(self.plan, self.refused)
+        return Comes(self.plan, self.facts, self.refused)
 
     @property
     def finished(self) -> int:
@@ -256,12 +259,8 @@ class Conversion(Working):
 
     @on(messages.Read)
     async def _read(self, event: messages.Read) -> None:
-        from shardscope.engine.decoding import components_of
-        from shardscope.engine.model.catalogue import Catalogue
-
         self.found = event.found
-        components = components_of(event.found.catalogue or Catalogue(()))
-        self.known = replace(self.known, components=components)
+        self.known = replace(self.known, components=event.components)
         self.step = Step.WHAT
         await self.draw_step()
         self._plan()
@@ -280,6 +279,7 @@ class Conversion(Working):
         self._is_planning = False
         if same_plan(event.draft, self.draft):
             self.prepared, self.plan, self.refused = event.prepared, event.plan, None
+            self.facts = event.facts
             self.earlier = None if event.earlier is None else available(event.earlier)
             said = None
             if event.earlier is not None and self.earlier is not None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.materializing import Converted
     from shardscope.engine.model.blocker import Blocker
+    from shardscope.engine.model.decoded import ComponentFigures
     from shardscope.engine.model.plan import Plan
+    from shardscope.widgets.plan_words import PlanFacts
 
 
 class Advanced(Message):
@@ -32,9 +34,11 @@ class Advanced(Message):
 class Read(Message):
     """What plans are made of is known."""
 
-    def __init__(self, found: "Inspection") -> None:
+    def __init__(self, found: "Inspection", components: "tuple[ComponentFigures, ...]") -> None:
         super().__init__()
         self.found = found
+        self.components = components
+        """What tensors there are."""
 
 
 class Unread(Message):
@@ -48,11 +52,19 @@ class Unread(Message):
 class Planned(Message):
     """A plan was made of a draft, with its admission where a target is known."""
 
-    def __init__(self, draft: Draft, prepared: "Prepared", plan: "Plan", earlier: "Resumable | None") -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        prepared: "Prepared",
+        plan: "Plan",
+        facts: "PlanFacts",
+        earlier: "Resumable | None",
+    ) -> None:
         super().__init__()
         self.draft = draft
         self.prepared = prepared
         self.plan = plan
+        self.facts = facts
         self.earlier = earlier
         """What a run of the same plan has left at the target."""
 

@@ -13,7 +13,7 @@ from shardscope.widgets.figures import plural, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, heading, labelled
 from shardscope.widgets.plan_paragraphs import in_the_way, preview, sentences
-from shardscope.widgets.plan_words import of_plan
+from shardscope.widgets.plan_words import PlanFacts
 from shardscope.widgets.safe import Part, Tone
 
 if TYPE_CHECKING:
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 class Comes:
     """What a draft comes to: a plan, a reason why there is none, or nothing yet."""
 
-    def __init__(self, plan: Plan | None = None, refused: Blocker | None = None) -> None:
+    def __init__(
+        self, plan: Plan | None = None, facts: PlanFacts | None = None, refused: Blocker | None = None
+    ) -> None:
         self.plan = plan
+        self.facts = facts
         self.refused = refused
 
 
@@ -51,13 +54,12 @@ def _coming(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
     if comes.refused is not None:
         yield from heading("No plan")
         yield from sentences(comes.refused, glyphs)
-    elif comes.plan is None:
+    elif comes.plan is None or comes.facts is None:
         yield from heading("Planning", "nothing is written")
     else:
-        facts = of_plan(comes.plan)
         yield from heading("So far")
-        yield labelled("write", facts.write, width=8)
-        yield labelled("needs", facts.needs, width=8)
+        yield labelled("write", comes.facts.write, width=8)
+        yield labelled("needs", comes.facts.needs, width=8)
         yield from in_the_way(comes.plan.blockers, glyphs)
 
 
@@ -109,7 +111,7 @@ def options_page(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what the options come to."""
     if comes.refused is not None:
         yield from sentences(comes.refused, glyphs)
-    elif comes.plan is None:
+    elif comes.plan is None or comes.facts is None:
         yield Paragraph((("Planning", Tone.STRONG), ("  nothing is written", Tone.MUTED)))
     else:
-        yield from preview(comes.plan, keys_from(3), glyphs)
+        yield from preview(comes.plan, comes.facts, keys_from(3), glyphs)

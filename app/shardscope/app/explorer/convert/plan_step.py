@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.plan_table import VIEWS, PlanFiles, PlanRenames, PlanTensors, View
-from shardscope.widgets.plan_words import of_plan, types_of
+from shardscope.widgets.plan_words import PlanFacts
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content
 from shardscope.widgets.virtual_table import VirtualTable
@@ -50,6 +50,7 @@ class PlanStep(Vertical):
         super().__init__(id="plan-step")
         self._show_map = show_map
         self.plan: Plan | None = None
+        self.facts: PlanFacts | None = None
         self._prepared: Prepared | None = None
         self.view: View = "files"
         self._file: int | None = None
@@ -62,24 +63,24 @@ class PlanStep(Vertical):
         yield Static(id="view")
         yield self.table
 
-    def show(self, plan: Plan | None, prepared: "Prepared | None") -> None:
+    def show(self, plan: Plan | None, facts: PlanFacts | None, prepared: "Prepared | None") -> None:
         """Show a plan; one that is shown already stays as it was scrolled."""
         if plan is None or self.plan is None or plan.files is not self.plan.files:
-            self.plan, self._prepared = plan, prepared
+            self.plan, self.facts, self._prepared = plan, facts, prepared
             self.view, self._file = "files", None
             self._draw()
 
     def _draw(self) -> None:
         plan = self.plan
         self.refresh_bindings()
-        if plan is None:
+        facts = self.facts
+        if plan is None or facts is None:
             self.query_one("#facts", Static).update(content(("Planning", Tone.STRONG)))
             self.query_one("#view", Static).update(content(""))
             self.table.show(_Nothing(), columns=())
             return
-        facts = of_plan(plan)
         self.query_one("#facts", Static).update(
-            content((facts.write, Tone.STRONG), (f"  {types_of(plan.files)}", Tone.MUTED))
+            content((facts.write, Tone.STRONG), (f"  {facts.types}", Tone.MUTED))
         )
         rows = self._rows(plan)
         self.query_one("#view", Static).update(content(*self._views(plan)))
@@ -91,7 +92,7 @@ class PlanStep(Vertical):
             case "files":
                 return PlanFiles(plan)
             case "renames":
-                return PlanRenames(plan.files)
+                return PlanRenames(plan.files, () if self.facts is None else self.facts.renamed)
             case "tensors":
                 return PlanTensors(
                     plan.files if self._file is None else plan.files[self._file : self._file + 1]
@@ -132,7 +133,7 @@ class PlanStep(Vertical):
         event.stop()
         source = self.table.source
         if isinstance(source, PlanTensors):
-            self._open_tensor(source.rows[event.row][0].source)
+            self._open_tensor(source.at(event.row)[0].source)
         elif self.plan is not None and event.row < len(self.plan.files):
             self.view, self._file = "tensors", event.row
             self._draw()

@@ -152,7 +152,7 @@ class Convert(Conversion):
         for form in self.query(Form):
             form.show(self.draft, self.known, self._page())
         for step in self.query(PlanStep):
-            step.show(self.plan, self.prepared)
+            step.show(self.plan, self.facts, self.prepared)
 
     def _plane(self) -> Part:
         if self.step is Step.ENDED:
@@ -238,13 +238,13 @@ class Convert(Conversion):
         from shardscope.app.explorer.convert.admission import Admission
         from shardscope.app.explorer.dialogs import NotDone
 
-        plan = self.plan
+        plan, facts = self.plan, self.facts
         if self.step is not Step.PLAN:
             return
         in_the_way = self.refused or (self.look.refused if self.look is not None else None)
         if plan is not None and plan.blockers:
             in_the_way = plan.blockers[0]
-        if plan is None or in_the_way is not None:
+        if plan is None or facts is None or in_the_way is not None:
             if in_the_way is not None:
                 self.app.push_screen(NotDone("Nothing starts", in_the_way))
             return
@@ -259,7 +259,7 @@ class Convert(Conversion):
                 "It is gone on with." if self.draft.resume else "It is not used: u in step 2 goes on with it."
             )
             note = f"{self.earlier.message} {gone_on}"
-        self.app.push_screen(Admission(plan, self.draft.kind, note=note), answered)
+        self.app.push_screen(Admission(plan, facts, self.draft.kind, note=note), answered)
 
     async def action_back(self) -> None:
         """Go one step back."""

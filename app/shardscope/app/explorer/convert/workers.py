@@ -52,7 +52,10 @@ def look(calls: Conversions, target: Target, decoding: "Decoding | None", cancel
     except Fault as fault:
         post(Unread(blocker(fault.finding, target.path)))
     else:
-        post(Read(found))
+        from shardscope.engine.decoding import components_of
+        from shardscope.engine.model.catalogue import Catalogue
+
+        post(Read(found, components_of(found.catalogue or Catalogue(()))))
 
 
 def plan(
@@ -78,7 +81,10 @@ def plan(
     except Fault as fault:
         post(Unplanned(draft, blocker(fault.finding)))
     else:
-        post(Planned(draft, prepared, admitted, earlier))
+        # A million tensors are looked through here: the screen's own thread stays free for keys.
+        from shardscope.widgets.plan_words import of_plan
+
+        post(Planned(draft, prepared, admitted, of_plan(admitted), earlier))
 
 
 def look_at_target(calls: Conversions, target: Target, draft: Draft, post: Post) -> None:
