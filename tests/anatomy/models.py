@@ -120,7 +120,7 @@ def deepseek(c: dict[str, Any]) -> Iterator[Item]:
             yield from _gated(f"{at}mlp.", hidden, c["intermediate_size"])
             continue
         yield item(f"{at}mlp.gate.weight", c["n_routed_experts"], hidden)
-        yield item(f"{at}mlp.gate.e_score_correction_bias", c["n_routed_experts"])
+        yield item(f"{at}mlp.gate.e_score_correction_bias", c["n_routed_experts"], dtype="F32")
         inter = c["moe_intermediate_size"]
         yield from _gated(f"{at}mlp.shared_experts.", hidden, inter * c["n_shared_experts"])
         for e in range(c["n_routed_experts"]):
@@ -281,7 +281,7 @@ MODELS: dict[str, Model] = {
          "num_experts_per_tok": 8, "first_k_dense_replace": 3, "q_lora_rank": 1536, "kv_lora_rank": 512,
          "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
          "num_nextn_predict_layers": 1, "max_position_embeddings": 163840},
-        deepseek, 671_026_419_200, 37_552_297_472, 70_272,
+        deepseek, 671_026_404_352, 37_552_282_624, 70_272,
     ),
     "GPT 2": Model(
         {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257, "n_inner": None,

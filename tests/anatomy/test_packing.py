@@ -33,6 +33,20 @@ def awq(group: int = 128) -> list[Item]:
     ]
 
 
+def mxfp6() -> list[Item]:
+    return [
+        item(f"{M}.weight_packed", OUT, IN * 3 // 4, dtype="U8"),
+        item(f"{M}.weight_scale", OUT, IN // 32, dtype="U8"),
+    ]
+
+
+def mxfp8() -> list[Item]:
+    return [
+        item(f"{M}.weight", OUT, IN, dtype="F8_E4M3"),
+        item(f"{M}.weight_scale", OUT, IN // 32, dtype="U8"),
+    ]
+
+
 def bnb4(kind: str = "nf4", nested: bool = True) -> list[Item]:
     found = [
         item(f"{M}.weight", OUT * IN // 2, 1, dtype="U8"),
@@ -120,6 +134,8 @@ def only(items: Iterable[Item], declared: Packing | None = None) -> PackedGroup:
         (compressed(None), "compressed-tensors integers", 4, "a row", (OUT, IN)),
         (nvfp4(), "NVFP4", 4, "16 inputs", (OUT, IN)),
         (modelopt(), "NVFP4", 4, "16 inputs", (OUT, IN)),
+        (mxfp6(), "MXFP6", 6, "32 inputs", (OUT, IN)),
+        (mxfp8(), "MXFP8", 8, "32 inputs", (OUT, IN)),
         (bnb4(), "bitsandbytes nf4", 4, "64 weights", None),
         (bnb4("fp4", nested=False), "bitsandbytes fp4", 4, "64 weights", None),
         (int8(), "bitsandbytes int8", 8, "a row", (OUT, IN)),
@@ -134,7 +150,8 @@ def only(items: Iterable[Item], declared: Packing | None = None) -> PackedGroup:
 def test_each_library_is_known_by_what_it_leaves(
     items: list[Item], scheme: str, bits: int, group: str, shape: tuple[int, ...] | None
 ) -> None:
-    found = packing.find(items, None)
+    declared = Packing(bits=4) if scheme.startswith("compressed") else None
+    found = packing.find(items, declared)
     (packed,) = found.groups
     assert (packed.scheme, packed.bits, packed.group, packed.logical) == (scheme, bits, group, shape)
     assert packed.elements == OUT * IN * (8 if scheme == "MXFP4" else 1)
@@ -183,7 +200,6 @@ def test_a_weight_of_eight_bits_without_its_scale_is_named() -> None:
     [
         [*gptq()[:1], item(f"{M}.qzeros", 7, OUT // 8, dtype="I32"), *gptq()[2:]],
         [awq()[0], item(f"{M}.qzeros", 3, 3, dtype="I32"), awq()[2]],
-        [compressed()[0], item(f"{M}.weight_scale", OUT, 11), compressed()[2]],
         [nvfp4()[0], item(f"{M}.weight_scale", OUT, IN // 32, dtype="F8_E4M3"), nvfp4()[2]],
         [blocks()[0], item(f"{M}.weight_scale_inv", 3, 3, dtype="F32")],
         [int8()[0], item(f"{M}.SCB", OUT + 1, dtype="F32")],
@@ -258,3 +274,10 @@ def test_odd_shapes_break_nothing(weight: tuple[int, ...], scale: tuple[int, ...
         for dtype in ("U8", "F8_E4M3", "I32"):
             packing.find([item(f"{M}.{ends[0]}", *weight, dtype=dtype), item(f"{M}.{ends[1]}", *scale)], None)
     packing.find([item(f"{M}_blocks", *weight, dtype="U8"), item(f"{M}_scales", *scale, dtype="U8")], None)
+
+
+def test_how_many_bits_are_packed_is_not_guessed() -> None:
+    found = packing.find(compressed(), None)
+    (group,) = found.groups
+    assert (group.bits, group.logical, group.elements) == (None, None, None)
+    assert counting.parameters(compressed(), found.elements, found.companions, None).unknown == 1

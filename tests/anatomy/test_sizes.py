@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shardscope.engine.anatomy.rules import LAYER, SEEN, TOP, named, value_of
@@ -62,6 +62,7 @@ FIELDS = ("hidden_size", "num_attention_heads", "head_dim", "layer_types", "slid
           "group_size", "config_groups", "weight_block_size", "ignore", "quant_method", "dim")  # fmt: skip
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=8))
 def test_anything_in_any_field_ends_in_sizes(config: dict[str, Any]) -> None:
     read_sizes(config)

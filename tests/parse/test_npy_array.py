@@ -54,6 +54,7 @@ DTYPES = [
 ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=4).map(tuple), st.sampled_from(DTYPES), st.booleans())
 def test_what_numpy_saves_is_told(shape: tuple[int, ...], dtype: str, fortran: bool) -> None:
     array = np.zeros(shape, dtype, order="F" if fortran else "C")

@@ -133,6 +133,8 @@ def _seen(sizes: Sizes | None, found: Sequence[Weight], stack: Stack | None) -> 
 def _read(place: Seen, shape: Shape, values: Mapping[str, int | None], sizes: Sizes | None) -> int | None:
     if place.dim >= len(shape):
         return None
+    if place.dim < 0:
+        return next((size for size in shape if size != values.get("hidden")), shape[0] if shape else None)
     size = shape[place.dim]
     if place.per is None:
         return size

@@ -15,7 +15,7 @@ from shardscope.engine.model.modules import SEPARATOR, WILD, is_number
 from shardscope.engine.model.tensors import DTYPES, TensorTable
 
 _BUFFER: Final = re.compile(
-    r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|num_batches_tracked|running_mean|running_var|rope\.freqs"
+    r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|e_score_correction_bias|num_batches_tracked|running_mean|running_var|rope\.freqs"
     r"|rope_freqs\.weight|cos_cached|sin_cached)\Z"
 )
 _MASK: Final = re.compile(r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.bias\Z")

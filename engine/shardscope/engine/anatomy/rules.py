@@ -136,6 +136,7 @@ class Seen(Struct, frozen=True):
     rest: str
     """As in `TOP` and `LAYER`."""
     dim: int
+    """-1 for the one that is not the hidden size: some classes keep inputs first, some outputs."""
     per: str | None = None
     """The size that the dimension is divided by."""
 
@@ -164,7 +165,8 @@ SEEN: Final = (
             "mlp.dense_h_to_4h.weight",
         )
     ),
-    *(Seen("feed-forward size", rest, 1) for rest in ("mlp.c_fc.weight", "mlp.down_proj.weight")),
+    Seen("feed-forward size", "mlp.c_fc.weight", -1),
+    Seen("feed-forward size", "mlp.down_proj.weight", 1),
     *(
         Seen("expert size", rest, 0)
         for rest in ("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight")

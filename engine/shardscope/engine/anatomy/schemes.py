@@ -18,6 +18,8 @@ from shardscope.engine.model.ggml import BLOCK_TYPES
 
 _WORD: Final = 32
 """Bits of the integers that weights are packed into."""
+_POWERS: Final = frozenset({"U8", "F8_E8M0"})
+"""Types of scales that are powers of two."""
 FP8: Final = frozenset({"F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"})
 
 Leaves = Mapping[str, Item]
@@ -101,43 +103,48 @@ def _compressed(leaves: Leaves, declared: Packing | None) -> Packed:
         return _unknown("compressed-tensors", ".weight_packed", ".weight_scale")
     if weight.dtype == "U8":
         return _halves(leaves, ".weight_packed", ".weight_global_scale")
-    bits = declared.bits if declared is not None and declared.bits else 4
+    bits = declared.bits if declared is not None else None
     *before, columns = weight.shape
-    inputs = columns * _WORD // bits
+    inputs = columns * _WORD // bits if bits else None
     groups = scale.shape[-1] if len(scale.shape) == len(weight.shape) else 1
-    size = inputs // groups if groups and inputs % groups == 0 else None
+    size = inputs // groups if inputs and groups and inputs % groups == 0 else None
+    shared = "a row" if groups == 1 else f"{size:,} inputs" if size else "unknown"
     return Packed(
         "compressed-tensors integers",
         bits,
-        "a row" if groups == 1 else f"{size:,} inputs" if size else "unknown",
+        shared,
         size if groups > 1 else None,
-        (*before, inputs),
-        prod(before) * inputs,
-        f"each 32-bit integer holds {_WORD // bits} inputs; the exact number of inputs stands in weight_shape, which is payload",
+        None if inputs is None else (*before, inputs),
+        None if inputs is None else prod(before) * inputs,
+        "32-bit integers hold the inputs one after the other; how many bits one has the configuration says, and how many inputs there "
+        "are exactly stands in weight_shape, which is payload",
         ".weight_packed",
         (".weight_scale", ".weight_shape"),
-        size is not None,
+        size is not None or inputs is None,
     )
 
 
 def _halves(leaves: Leaves, leaf: str, *globals_: str) -> Packed:
-    """Two four-bit floats in a byte, with a scale for each 16 (NVFP4) or 32 (MXFP4) inputs."""
+    """Floats of four bits (or six) in bytes, with a scale for each 16 (NVFP4) or 32 inputs (MXFP4, MXFP6)."""
     weight, scale = leaves[leaf], leaves[".weight_scale"]
     *before, columns = weight.shape
-    inputs, groups = 2 * columns, scale.shape[-1] if scale.shape else 0
+    groups = scale.shape[-1] if scale.shape else 0
+    micro = scale.dtype in _POWERS
+    bits = 6 if micro and groups and columns == 24 * groups else 4
+    inputs = 8 * columns // bits
     size = inputs // groups if groups and inputs % groups == 0 else None
-    micro = scale.dtype in ("U8", "F8_E8M0")
-    scheme, usual = ("MXFP4", 32) if micro else ("NVFP4", 16)
+    scheme, usual = (f"MXFP{bits}", 32) if micro else ("NVFP4", 16)
     needs = (".weight_scale",) if micro else (".weight_scale", *globals_)
     scales = "a power of two" if micro else "an eight-bit float, itself scaled for the whole tensor,"
+    held = "each byte holds two inputs as E2M1" if bits == 4 else "three bytes hold four inputs of six bits"
     return Packed(
         scheme,
-        4,
+        bits,
         f"{size:,} inputs" if size else "unknown",
         size,
         (*before, inputs),
         prod(before) * inputs,
-        f"each byte holds two inputs as E2M1; {scales} for each group",
+        f"{held}; {scales} for each group",
         leaf,
         needs,
         size == usual,
@@ -214,12 +221,13 @@ def _scaled(leaves: Leaves, declared: Packing | None) -> Packed:
     scale = leaves[leaf]
     if weight is None or not weight.shape:
         return _unknown("fp8", ".weight", ".weight")
-    if weight.dtype == "U8" and scale.dtype in ("F8_E4M3", "U8", "F8_E8M0"):
+    if weight.dtype == "U8" and scale.dtype in ("F8_E4M3", *_POWERS):
         return _halves(leaves, ".weight", ".weight_scale_2")
     kind = "fp8" if weight.dtype in FP8 else "int8" if weight.dtype == "I8" else f"scaled {weight.dtype}"
     group, block, fits = _sharing(weight.shape, scale.shape, declared)
+    scheme = f"{kind} blocks" if block else kind
     return Packed(
-        f"{kind} blocks" if block else kind,
+        "MXFP8" if kind == "fp8" and scale.dtype in _POWERS and block == 32 else scheme,
         8 if weight.dtype in FP8 or weight.dtype == "I8" else None,
         group,
         block,

@@ -41,6 +41,7 @@ _GGUF: Final = {
     "attention.kv_lora_rank": "kv_lora_rank",
     "attention.q_lora_rank": "q_lora_rank",
 }
+_GATED: Final = ("qwen3_next", "qwen3_5")
 _WINDOWED: Final = frozenset({"sliding_attention", "chunked_attention"})
 _LINEAR: Final = frozenset({"linear_attention", "mamba", "conv", "recurrent"})
 
@@ -93,18 +94,22 @@ def read_sizes(value: Mapping[str, Any]) -> Sizes:
         extra_layers=count("num_nextn_predict_layers", "mtp_num_hidden_layers", zero=True),
         tied=tied,
         dtype=None if dtype == "auto" else dtype,
-        gated_queries=part.get("attn_output_gate") is True,
+        gated_queries=_gated(part),
         multimodal=facts.text_model,
     )
 
 
 def _kv_heads(part: Mapping[str, Any], declared: int | None, heads: int | None) -> int | None:
-    """Return the heads of keys: all, where nothing else is said; one, where a class of old says multi_query."""
-    if declared is not None:
-        return declared or heads
+    """Return the heads of keys: one, where a class of old says multi_query; all, where nothing else is said."""
     if part.get("multi_query") is True and part.get("new_decoder_architecture") is not True:
         return 1
-    return heads
+    return declared or heads
+
+
+def _gated(part: Mapping[str, Any]) -> bool:
+    """Tell whether query projections hold a gate: by their field, or by the classes that always have one."""
+    kind = part.get("model_type")
+    return part.get("attn_output_gate") is True or (isinstance(kind, str) and kind.startswith(_GATED))
 
 
 def _layer_types(part: Mapping[str, Any]) -> tuple[int | None, int | None]:
