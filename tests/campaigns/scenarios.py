@@ -52,7 +52,7 @@ class Scenario(NamedTuple):
     work: Callable[[Bench, int], Tried]
 
 
-KEEPS = "no file descriptor, thread, child, file or object more than when it was warm"
+KEEPS = "no file descriptor, thread, child or file more than when it was warm, and no object a round"
 WHOLE = "old or new output, whole; resumed to identical bytes"
 
 

@@ -12,7 +12,7 @@ from tests.campaigns.common import Tried
 
 RESIDENT = 8 << 20
 """Bytes that a process may grow by whatever it does: its allocator keeps pages, and libraries fill caches with an end."""
-LONG = 100
+LONG = 50
 """Rounds from which on that can be told from an allocator that warms up."""
 FIXTURES = ROOT / "tests" / "fixtures"
 

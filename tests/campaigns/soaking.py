@@ -36,7 +36,6 @@ class Kept(NamedTuple):
 
 def kept(folder: Path, *, ours: bool = False) -> Kept:
     """Look at this process; `ours` counts objects of our own classes alone, widgets and screens among them."""
-    _empty_caches()
     for _ in range(3):
         gc.collect()
     with open("/proc/self/status", encoding="ascii") as status:
@@ -157,6 +156,7 @@ def explored(source: Path, folder: Path, rounds: int) -> tuple[Kept, Kept]:
                 for key in KEYS:
                     app.simulate_key(key)  # unlike `pilot.press` it does not wait for an idle processor
                     await settled()
+                _empty_caches()
                 if not isinstance(app.screen, Explore) or app.broken:
                     raise AssertionError(f"ended on {app.screen}")
 
