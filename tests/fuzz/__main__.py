@@ -67,18 +67,18 @@ def guided(target: Target, executions: int, seconds: float, seed: int, folder: P
         env=os.environ | {"PYTHONHASHSEED": "0"},
     )
     done = re.search(r"stat::number_of_executed_units:\s+(\d+)", ran.stderr)
-    return int(done[1]) if done else 0, "" if ran.returncode == 0 else told(ran.stdout + ran.stderr, folder)
+    return int(done[1]) if done else 0, "" if ran.returncode == 0 else told(ran.stdout, ran.stderr, folder)
 
 
-def told(output: str, folder: Path) -> str:
+def told(out: str, err: str, folder: Path) -> str:
     """What there is to say of a finding: the exception, and the input, as a line for the stored corpus."""
-    raised = re.search(r"(?s)=== Uncaught Python exception: ===\n.*?(?=\n==\d+==|\Z)", output)
+    raised = re.search(r"(?s)=== Uncaught Python exception: ===\n.*?(?=\n\n|\Z)", out)
     inputs = [
         base64.b64encode(path.read_bytes()).decode()
         for path in sorted(folder.iterdir())
         if path.is_file() and path.name.startswith(("crash-", "timeout-", "oom-", "slow-unit-"))
     ]
-    return "\n".join([raised[0] if raised else output[-2_000:], *inputs])
+    return "\n".join([raised[0] if raised else err[-2_000:], *inputs])
 
 
 def keep(target: Target, folder: Path) -> int:

@@ -5,12 +5,20 @@
 The folders hold the inputs that it begins with; the first one gets those that open a new way.
 """
 
+import importlib
+import pkgutil
 import random
 import sys
 
 import atheris
 
 with atheris.instrument_imports(include=["shardscope.engine"]):
+    from shardscope.engine import parse
+
+    for module in pkgutil.walk_packages(parse.__path__, f"{parse.__name__}."):
+        importlib.import_module(
+            module.name
+        )  # parsers import parts of theirs when they need them: too late to be instrumented
     from tests.fuzz import targets
     from tests.fuzz.attempt import attempt
     from tests.fuzz.mutating import restructured

@@ -46,6 +46,7 @@ from shardscope.engine.parse.pickled import read_pickles
 from shardscope.engine.parse.weight_index import read_weight_index
 from shardscope.engine.report.reading import read as read_report
 from shardscope.engine.shardmaps import ShardMaps
+from tests.parse.fixture_pickles import LEGACY
 from tests.parse.readers import MemoryReader
 
 SECONDS: Final = 2.0
@@ -305,8 +306,8 @@ def any_document(data: bytes) -> object:
 
 
 def pickle_stream(data: bytes) -> object:
-    found = read_pickles(data, DECODE, pickles=5 if data[:2] == b"\x80\x02" and data[2:3] == b"\x8a" else 1)
-    pickles = 5 if data[2:3] == b"\x8a" else 1
+    pickles = 5 if data.startswith(LEGACY) else 1
+    found = read_pickles(data, DECODE, pickles=pickles)
     wire = msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=Pickled)
     validated(wire, pickles, len(data))  # what the decoder says, the other side believes
     said(found.findings)
