@@ -71,7 +71,7 @@ class Orbax:
 
     def describe(self, probe: Probe, claim: Claim) -> Facts:
         """Read the tree of each item and its zarr arrays; check that no part of a database is absent."""
-        paths = [path for path in (claim.folder, *claim.owned) if _is_item(probe, path)]
+        paths = [path for path in (claim.folder, *claim.owned) if is_item(probe, path)]
         items = [_Item(probe, claim, path) for path in paths]
         checkpoint = probe.folder(claim.folder).files.get(_CHECKPOINT)
         references = orbax_tree.check_step(probe, checkpoint) if checkpoint is not None else ()
@@ -171,7 +171,8 @@ class _Item:
         return part_of(claim, name, files, kind="item", note=counted(len(self.tree.leaves), "array"))
 
 
-def _is_item(probe: Probe, path: bytes) -> bool:
+def is_item(probe: Probe, path: bytes) -> bool:
+    """Tell whether a folder of a step is an item of its own."""
     name = path_text(path.rpartition(b"/")[2])
     if name == "d" or name.startswith(_PROCESS):
         return False

@@ -52,11 +52,19 @@ class Tree(Struct, frozen=True):
         return [leaf for leaf in self.leaves if leaf.missing]
 
 
-def read_tree(probe: Probe, base: bytes, owned: Sequence[Entry] | None = None) -> Tree:
-    """Read the description of every array below `base`, list the arrays, and compare their chunks with their grids.
+class Found(Struct, frozen=True):
+    """One folder with a description."""
 
-    `owned` are the files to look at, where they are not all below `base`.
-    """
+    name: str
+    path: bytes
+    entry: Entry
+    """The description: of an array or, in version 3, of a group."""
+    chunks: tuple[Entry, ...]
+    """Files below it that are no descriptions."""
+
+
+def found_below(probe: Probe, base: bytes, owned: Sequence[Entry] | None = None) -> list[Found]:
+    """Return the folders with descriptions below `base`, by path. `owned` are the files to look at, where they are not all."""
     files = files_below(probe.inventory, base) if owned is None else list(owned)
     documents: dict[bytes, Entry] = {}
     for entry in files:
@@ -66,21 +74,45 @@ def read_tree(probe: Probe, base: bytes, owned: Sequence[Entry] | None = None) -
     for entry in files:
         if entry.name not in DESCRIPTIONS and (owner := _owner(entry.path, documents)) is not None:
             chunks.setdefault(owner, []).append(entry)
+    return [
+        Found(_named(path, base), path, entry, tuple(chunks.get(path, ())))
+        for path, entry in sorted(documents.items())
+    ]
+
+
+def _named(path: bytes, base: bytes) -> str:
+    below = path[len(base) + 1 :] if base else path
+    return path_text(below) or path_text(path.rpartition(b"/")[2]) or "."
+
+
+def read_tree(probe: Probe, base: bytes, owned: Sequence[Entry] | None = None) -> Tree:
+    """Read the description of every array below `base`, list the arrays, and compare their chunks with their grids.
+
+    `owned` are the files to look at, where they are not all below `base`.
+    """
+    found = found_below(probe, base, owned)
     tally = _Tally(probe)
-    for done, (path, entry) in enumerate(sorted(documents.items())):
-        probe.checkpoint("arrays", done, len(documents), entry)
-        array = _described(probe, entry, tally)
+    for done, each in enumerate(found):
+        probe.checkpoint("arrays", done, len(found), each.entry)
+        array = _described(probe, each.entry, tally)
         if array is None:
             continue
-        name = (
-            path_text(path[len(base) + 1 :] if base else path) or path_text(path.rpartition(b"/")[2]) or "."
-        )
-        if not probe.catalogue_array(path_text(path) or ".", name, array.dtype, array.shape, array.bytes):
+        place = path_text(each.path) or "."
+        if not probe.catalogue_array(place, each.name, array.dtype, array.shape, array.bytes):
             tally.sound = False
             break
-        tally.add(name, path, entry, array, chunks.get(path, []))
+        tally.add(each.name, each.path, each.entry, array, each.chunks)
     tally.report()
     return Tree(tuple(tally.leaves), tally.described, tally.chunks, tally.sound)
+
+
+def array_of(probe: Probe, found: Found) -> ZarrArray | None:
+    """Return what a description declares, once more: what is wrong with it was reported."""
+    document = probe.json(found.entry)
+    if document is None:
+        return None
+    array = zarr3_array(document.value) if found.entry.name == V3 else zarr_array(document.value)
+    return None if isinstance(array, str) else array
 
 
 def _parent(path: bytes) -> bytes:

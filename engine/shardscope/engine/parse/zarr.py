@@ -64,6 +64,8 @@ class ZarrArray(Struct, frozen=True):
     """What the description calls it."""
     fill: str | None = None
     """The value of chunks that are absent, in words; null where none is given."""
+    zstd: bool = False
+    """The bytes of a chunk are its elements in C order, packed as zstd: nothing else is done to them."""
     prefix: str = ""
     """What the name of every chunk begins with: `c` in version 3, otherwise nothing."""
 
@@ -105,6 +107,7 @@ def zarr_array(value: Any) -> ZarrArray | str:
     compressor = value.get("compressor")
     direct = value.get("order") == "C" and compressor is None and not value.get("filters")
     plain = direct and separator == "." and not big_endian
+    packed = isinstance(compressor, dict) and compressor.get("id") == "zstd"
     fill = value.get("fill_value")
     return _bounded(
         ZarrArray(
@@ -117,6 +120,7 @@ def zarr_array(value: Any) -> ZarrArray | str:
             direct,
             _compressor(compressor),
             None if fill is None else str(fill)[:64],
+            zstd=packed and value.get("order") == "C" and not value.get("filters"),
         )
     )
 
@@ -166,6 +170,7 @@ def zarr3_array(value: Any) -> ZarrArray | str:
             direct=names == ["bytes"],
             compressor=None if names == ["bytes"] else _inner(codecs, names),
             fill=None if fill is None else str(fill)[:64],
+            zstd=names == ["bytes", "zstd"],
             prefix="c" if word == "default" else "",
         )
     )

@@ -83,6 +83,14 @@ def decode_of(format_name: str) -> Decode | None:  # noqa: C901 - one case a fam
             from shardscope.engine.formats.decode import headers_only
 
             return headers_only.decode_gguf
+        case "zarr":
+            from shardscope.engine.formats.decode import zarr_chunks
+
+            return zarr_chunks.decode_zarr
+        case "orbax":
+            from shardscope.engine.formats.decode import zarr_chunks
+
+            return zarr_chunks.decode_orbax
         case "numpy":
             from shardscope.engine.formats.decode import headers_only
 
