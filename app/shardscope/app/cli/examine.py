@@ -12,6 +12,7 @@ from shardscope.app.cli.watching import watching
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.model.capability import Capability
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.limits import DecodeLimits, Limits
 
@@ -36,12 +37,17 @@ def bounds(command: F) -> F:
 
 def reading(command: F) -> F:
     """Add the argument and the options of a command that reads a checkpoint and prints something."""
+    return click.argument("path", type=click.Path())(reading_options(command))
+
+
+def reading_options(command: F) -> F:
+    """Add the options of a command that reads checkpoints and prints something."""
     command = click.option(
         "--progress/--no-progress",
         default=None,
         help="Progress on standard error. By default on a terminal, but not with --json.",
     )(command)
-    return click.argument("path", type=click.Path())(bounds(command))
+    return bounds(command)
 
 
 def decoding(command: F) -> F:
@@ -106,7 +112,7 @@ def examine(
     digest: "DigestMode",
     progress: bool | None,
     machine: bool,
-    capability_files: Sequence[str] = (),
+    capabilities: "Sequence[Capability]" = (),
     decode: bool = False,
     component: "Listed | None" = None,
     checksums: bool = False,
@@ -121,7 +127,6 @@ def examine(
 
     asked = wish(decode, component, limits, checksums=checksums, outlines=outlines)
     bounds_in_force, _ = split_limits(limits)
-    capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
     with session.interrupt.cooperative() as cancel, watching(session, progress, machine=machine) as report:
         return engine.inspect(
             path,

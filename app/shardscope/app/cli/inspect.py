@@ -1,4 +1,4 @@
-"""`shardscope inspect`: what a checkpoint is, as a report or as one document."""
+"""`shardscope inspect`: what checkpoints are, as a report or as one document."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shardscope.app.cli.command import command
-from shardscope.app.cli.examine import decoding, examine, reading
+from shardscope.app.cli.examine import decoding, examine, reading_options, split_limits, wish
 from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.inspection import DigestMode, Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.descriptor import Descriptor
 
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
         ),
         ("shardscope inspect ./ckpt --limit json_bytes=256MiB", "Raise a bound for this run."),
         ("shardscope inspect ./ckpt --capability dcp.json", "Would this adapter fit, and what does it need?"),
+        ("shardscope inspect ./ckpt ./zero --json", "Several at once: a document of descriptors."),
     ),
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.NEEDS_DECODING)],
 )
-@reading
+@click.argument("paths", metavar="PATH...", type=click.Path(), nargs=-1, required=True)
+@reading_options
 @decoding
 @click.option("--json", "as_json", is_flag=True, help="Print the descriptor as one JSON document.")
 @click.option(
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def inspect(
     session: Session,
-    path: str,
+    paths: tuple[str, ...],
     as_json: bool,
     form: str | None,
     digest: "DigestMode",
@@ -88,31 +90,45 @@ def inspect(
 ) -> int:
     """Say what a checkpoint is, how sure that is, whether it is whole and what blocks its use.
 
-    PATH is a file or folder. Nothing in it is executed, followed or changed. The answer is structural evidence, no
+    PATH is a file or folder; of several each gets its block, or its place in one document, and the worst exit code wins.
+    Nothing in them is executed, followed or changed. The answer is structural evidence, no
     promise that the checkpoint loads or converts. With --decode pickles are read as data by a contained worker; without it
     not a byte of them is interpreted. A capability that is named is looked up, never loaded: nothing is
     installed, trusted or read by it.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.", click.get_current_context())
+    wish(decode, component, limits, checksums=checksums)  # raises before anything is read or printed
     form = "json" if as_json else form or "text"
-    found = examine(
-        session,
-        path,
-        limits=limits,
-        hf_cache=hf_cache,
-        digest=digest,
-        progress=progress,
-        machine=form != "text",
-        capability_files=capability_files,
-        decode=decode,
-        component=component,
-        checksums=checksums,
-    )
+    from shardscope import engine
     from shardscope.engine.model.blocker import Severity
 
-    code = found.exit_code(None if fail_on is None else Severity(fail_on))
-    _print(session, found.descriptor, path, form)
+    bounds_in_force, _ = split_limits(limits)
+    capabilities = [engine.read_capability(file, bounds_in_force) for file in capability_files]
+    least = None if fail_on is None else Severity(fail_on)
+
+    def look(path: str) -> "Inspection":
+        return examine(
+            session,
+            path,
+            limits=limits,
+            hf_cache=hf_cache,
+            digest=digest,
+            progress=progress,
+            machine=form != "text",
+            capabilities=capabilities,
+            decode=decode,
+            component=component,
+            checksums=checksums,
+        )
+
+    if len(paths) > 1:
+        from shardscope.app.cli.inspect_many import inspect_many, outcomes
+
+        return inspect_many(session, outcomes(session, paths, look, least), form)
+    found = look(paths[0])
+    code = found.exit_code(least)
+    _print(session, found.descriptor, paths[0], form)
     return code
 
 

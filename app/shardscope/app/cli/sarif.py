@@ -14,6 +14,7 @@ from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.text import json_escape
+from shardscope.engine.version import __version__
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT: Final = "CHECKPOINT"
@@ -23,6 +24,17 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 
 def sarif(descriptor: Descriptor) -> str:
     """Return the blockers of a descriptor as one SARIF log with one run."""
+    return log([run(descriptor)])
+
+
+def log(runs: list[dict[str, Any]]) -> str:
+    """Return runs as one SARIF log."""
+    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+    return json_escape(msgspec.json.format(msgspec.json.encode(document), indent=2).decode()) + "\n"
+
+
+def run(descriptor: Descriptor, category: str | None = None) -> dict[str, Any]:
+    """Return the blockers of a descriptor as one run. `category` tells it from the other runs of a log (`automationDetails`)."""
     rows = sorted({item.code for item in descriptor.blockers})
     numbers = {code: number for number, code in enumerate(rows)}
     paths = {shown(entry.path): entry.path for entry in descriptor.source.entries if entry.path_bytes is None}
@@ -31,7 +43,7 @@ def sarif(descriptor: Descriptor) -> str:
         "version": descriptor.tool.version,
         "rules": [_rule(CODES[code]) for code in rows],
     }
-    run = {
+    made: dict[str, Any] = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {ROOT: {"description": {"text": "The folder that was inspected."}}},
         "columnKind": "unicodeCodePoints",
@@ -42,8 +54,30 @@ def sarif(descriptor: Descriptor) -> str:
             "confidence": descriptor.classification.confidence.value,
         },
     }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json_escape(msgspec.json.format(msgspec.json.encode(log), indent=2).decode()) + "\n"
+    if category is not None:
+        made["automationDetails"] = {"id": category}
+    return made
+
+
+def failed_run(failure: Blocker, code: int, category: str) -> dict[str, Any]:
+    """Return the run of a path of which nothing could be examined."""
+    notification = {
+        "descriptor": {"id": failure.code},
+        "level": _LEVELS[failure.severity],
+        "message": {"text": f"{failure.message} {failure.remedy}"},
+    }
+    return {
+        "tool": {"driver": {"name": "shardscope", "version": __version__}},
+        "automationDetails": {"id": category},
+        "invocations": [
+            {
+                "executionSuccessful": False,
+                "exitCode": code,
+                "toolExecutionNotifications": [notification],
+            }
+        ],
+        "results": [],
+    }
 
 
 def _rule(row: Code) -> dict[str, Any]:

@@ -162,6 +162,27 @@ class ErrorDocument(Struct, frozen=True, forbid_unknown_fields=True):
     exit: int
 
 
+class AskedPath(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of several paths, and what came of it."""
+
+    path: str
+    """As it was given, neutralised."""
+    exit: int
+    """The exit code that it alone would give."""
+    error: ErrorBody | None
+    """Why there is no descriptor of it; null where there is one."""
+
+
+class DescriptorsDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `shardscope inspect --json` prints about several paths."""
+
+    schema: str
+    descriptors: tuple[Descriptor | None, ...]
+    """In the order of the paths; null where nothing could be examined."""
+    asked: tuple[AskedPath, ...]
+    """The paths in the same order."""
+
+
 class Checked(Struct, frozen=True, forbid_unknown_fields=True):
     """One document or table that was held against its schema and its rules."""
 
@@ -185,6 +206,7 @@ class ValidationDocument(Struct, frozen=True, forbid_unknown_fields=True):
 
 DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.DESCRIPTOR: Descriptor,
+    schemas.DESCRIPTORS: DescriptorsDocument,
     schemas.TENSORS: TensorsDocument,
     schemas.CATALOGUE: CatalogueDocument,
     schemas.LAYOUT: FileLayout,

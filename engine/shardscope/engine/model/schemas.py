@@ -6,6 +6,7 @@ The number behind the slash rises when a field goes or changes its meaning, neve
 from typing import Final
 
 DESCRIPTOR: Final = "shardscope.descriptor/1"
+DESCRIPTORS: Final = "shardscope.descriptors/1"
 TENSORS: Final = "shardscope.tensors/1"
 CATALOGUE: Final = "shardscope.catalogue/1"
 CODES: Final = "shardscope.codes/1"
@@ -44,6 +45,7 @@ SETTINGS: Final = "shardscope.settings/1"
 
 NAMES: Final = (
     DESCRIPTOR,
+    DESCRIPTORS,
     TENSORS,
     CATALOGUE,
     LAYOUT,
