@@ -63,6 +63,7 @@ def test_parameters_are_counted_as_their_authors_count_them(name: str) -> None:
     assert not counts.unknown
 
 
+# R114 R115
 @pytest.mark.parametrize("name", MODELS)
 def test_a_token_takes_what_its_heads_take(name: str) -> None:
     counts = counts_of(name)
@@ -176,6 +177,7 @@ def test_a_window_bounds_what_its_layers_keep() -> None:
     assert cache.formula == "2,048 bytes x (12 layers x 10,000 tokens + 12 layers x 128 tokens)"
 
 
+# R115
 def test_devices_share_weights_and_heads_as_far_as_there_are_any() -> None:
     name = "Llama 3 8B"
     counts = counting.parameters(items_of(name), {}, frozenset(), sizes_of(name))

@@ -66,6 +66,15 @@ def test_the_document_keeps_its_schema(name: str, command: Command) -> None:
     assert found["memory"]["weights"][0]["name"] == "as stored"
 
 
+# R115
+def test_no_figure_is_a_promise(command: Command) -> None:
+    said = command("model", checkpoint("hf/llama_sharded"), "--devices", "4")
+    words = " ".join(said.out.split())
+    assert "Arithmetic on bytes, no promise" in words
+    assert words.count("= ") >= 5
+    assert not any(word in words for word in ("fits", "enough", "requires", "you need"))
+
+
 def test_ties_count_once(command: Command) -> None:
     found = document(command("model", checkpoint("hf/llama_tied_sharded"), "--json").out)
     assert found["parameters"]["tied"] == ["lm_head.weight"]

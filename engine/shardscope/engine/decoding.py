@@ -22,6 +22,7 @@ from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.format_names import HEADERS_ONLY, NOT_CONVERTED
+from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.oracle import Oracle
 from shardscope.engine.model.outline import Outline
@@ -186,8 +187,11 @@ def _families(decoder: Decoder, facts: Sequence[tuple[Claim, Facts]]) -> tuple[D
 
 def bytes_of(tensor: LogicalTensor) -> int | None:
     """Return the bytes of the whole tensor; null where its type has no known size."""
+    elements = prod(tensor.shape)
+    if (block := BLOCK_TYPES.get(tensor.dtype)) is not None:
+        return elements // block.block * block.bytes
     known = DTYPES.get(tensor.dtype)
-    return None if known is None else -(-prod(tensor.shape) * known.bits // 8)
+    return None if known is None else -(-elements * known.bits // 8)
 
 
 def table_of(tensors: Iterable[LogicalTensor]) -> TensorTable:
