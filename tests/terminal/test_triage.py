@@ -7,8 +7,10 @@ bytes that reach the terminal hold none of their escapes.
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from safetensors import safe_open
 
 from tests.terminal.test_explorer import COLOURS, FIXTURES, MANY_COLOURS, PAYLOADS
 from tests.terminal.tmux import Terminal
@@ -38,13 +40,16 @@ def triage(terminal: Terminal) -> None:
     terminal.press("f")
     terminal.until("latest")
     terminal.press("G", "g", "/")
-    terminal.press(*"lat")
-    terminal.until("1 of 1")
-    terminal.press("Enter", "Enter")
+    terminal.until("find text")
+    terminal.type("lat")
+    terminal.until("1 of 1", gone="d decode")
+    terminal.press("Enter")
+    terminal.until("1 of 1", "d decode")
+    terminal.press("Enter")
     terminal.until("global_step")
     terminal.press("?")
     terminal.until("search the keys")
-    terminal.press(*"replica")
+    terminal.type("replica")
     terminal.until("Glossary")
     terminal.escape("Glossary")
     terminal.press("1")
@@ -64,26 +69,65 @@ def decode(terminal: Terminal) -> None:
     terminal.escape("sent to the clipboard")
 
 
+def convert(terminal: Terminal) -> None:
+    """What does a loader get? Asked for twice: that its pickles are read, and by a typed word that files are written."""
+    out = terminal.folder / "out"
+    terminal.press("C")
+    terminal.until("open denied", "a capital D decodes")
+    terminal.press("D")
+    terminal.until("In this checkpoint", "So far")
+    terminal.press("n")
+    terminal.until("Name a folder that is to be made")
+    terminal.type(str(out))
+    terminal.until("An output can appear there")
+    terminal.press("Enter")
+    terminal.until("n next")
+    terminal.press("n")
+    terminal.until("tied tensors", "Decided", "model tensors only")
+    terminal.press("n")
+    terminal.until("v changes", "32 tensors")
+    terminal.press("n")
+    terminal.until("Type convert to start", "free on target", "not promised")
+    assert not out.exists()
+    terminal.type("convert")
+    terminal.press("Enter")
+    terminal.until("Converted", "written and verified", "shardscope verify")
+    assert {path.name for path in out.iterdir()} == {
+        "model.safetensors",
+        "shardscope-manifest.json",
+        "shardscope-run.json",
+    }
+    with safe_open(out / "model.safetensors", "numpy") as written:
+        assert len(written.keys()) == 32
+        assert written.get_slice("embed.weight").get_shape() == [53, 18]
+    terminal.escape("shardscope verify")
+    terminal.until("embed.weight")
+
+
 def report(terminal: Terminal) -> None:
     """What could a stranger be sent? Every line is seen, and exactly that is written."""
-    target = terminal._record.with_name("report.zip")
+    target = terminal.folder / "report.zip"
     terminal.press("r")
     terminal.until("what goes in", "decoded", "nothing written")
     terminal.press("p")
     terminal.until("searched: clean", "README.txt")
     terminal.press("c", "n")
     terminal.until("of them differ", "because")
-    terminal.press("w", "C-u")
-    terminal._tmux("send-keys", "-l", str(target))
+    terminal.press("w")
+    terminal.until("enter writes")
+    terminal.press("C-u")
+    terminal.type(str(target))
     terminal.press("Enter")
     terminal.until("exactly what was shown")
-    assert target.read_bytes().startswith(b"PK")
+    with ZipFile(target) as bundle:
+        assert "descriptor.json" in bundle.namelist()
+        assert all(b"\x1b" not in bundle.read(name) for name in bundle.namelist())
     for leaves in ("exactly what was shown", "searched: clean", "what goes in"):
         terminal.escape(leaves)
 
 
-STEPS: tuple[Callable[[Terminal], None], ...] = (triage, decode, report)
-"""In the order of a person's work. What comes after decoding (a conversion) is added before the report."""
+STEPS: tuple[Callable[[Terminal], None], ...] = (triage, decode, convert, report)
+"""In the order of a person's work."""
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ class Terminal:
     def __init__(self, folder: Path, size: tuple[int, int] = (120, 40)) -> None:
         """`folder` is where the server's socket and the record of bytes are kept."""
         self._socket = str(folder / "tmux.sock")
+        self.folder = folder
+        """Where a test may put what is typed for."""
         self._record = folder / "written"
         self._record.touch()
         # The pane waits for a line before it becomes the command, so that the record misses no byte.
@@ -55,6 +57,11 @@ class Terminal:
         for key in keys:
             self._tmux("send-keys", key)
             self._rest()
+
+    def type(self, text: str) -> None:
+        """Send text in one go, as if pasted key by key."""
+        self._tmux("send-keys", "-l", text)
+        self._rest()
 
     def strike(self, key: str) -> None:
         """Send a key and wait for nothing: what it starts may draw for long."""
