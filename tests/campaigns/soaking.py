@@ -25,6 +25,7 @@ class Kept(NamedTuple):
 
     descriptors: int
     threads: int
+    """But those of the pool of asyncio, which makes its few when it happens to need them and keeps them."""
     children: int
     files: int
     """In the working folder."""
@@ -43,7 +44,7 @@ def kept(folder: Path, *, ours: bool = False) -> Kept:
     children = sum(len((task / "children").read_text().split()) for task in Path("/proc/self/task").iterdir())
     return Kept(
         descriptors=len(os.listdir("/proc/self/fd")) - 1,  # that of the listing itself
-        threads=threading.active_count(),
+        threads=sum(not each.name.startswith("asyncio_") for each in threading.enumerate()),
         children=children,
         files=sum(1 for _ in folder.rglob("*")),
         objects=sum(
