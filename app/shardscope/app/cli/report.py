@@ -192,6 +192,7 @@ def _next_steps(descriptor: Descriptor, path: str) -> Iterator[RenderableType]:
     if states.get(StepName.MATERIALIZE) is StepState.EXPERIMENTAL:
         steps.insert(0, ("a conversion", f"shardscope plan {words}{' --decode' if asked else ''}"))
     if descriptor.tensors.count:
+        steps.insert(0, ("the model", f"shardscope model {words}{' --decode' if asked else ''}"))
         steps.insert(0, ("each tensor", tensors_command(target, asked=asked)))
     if states.get(StepName.ESCALATE) is StepState.ON_REQUEST:
         steps.insert(0, ("read pickles", inspect_command(target, asked=Asked())))
