@@ -183,3 +183,14 @@ def test_a_program_asks_the_engine() -> None:
     assert {row.name: row.agrees for row in found.facts}["attention heads"] is True
     assert found.memory.cache is not None
     assert found.memory.cache.bytes == 10 * 2 * 2 * (16 + 16) * 2
+
+
+@pytest.mark.parametrize("name", ["model", "tensors"])
+@pytest.mark.parametrize("decode", [(), ("--decode",)])
+def test_a_format_that_nothing_reads_is_said_to_be_one(
+    name: str, decode: tuple[str, ...], command: Command
+) -> None:
+    said = command(name, checkpoint("orbax/ocdbt"), *decode)
+    assert said.code == ExitCode.UNSUPPORTED
+    assert "tensors.unread" in said.err
+    assert "Orbax checkpoint is recognised only, and 7 files hold what is in it" in " ".join(said.err.split())

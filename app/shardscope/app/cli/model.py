@@ -81,7 +81,8 @@ def model(
     Exit 1 where weights and configuration contradict each other.
     """
     from shardscope import engine
-    from shardscope.engine.model.blocker import Fault, Severity
+    from shardscope.app.cli.tensors import refuse_unlisted
+    from shardscope.engine.model.blocker import Severity
     from shardscope.engine.modelling import wants_catalogue
 
     def look(where: str, *, with_catalogue: bool) -> engine.Inspection:
@@ -100,11 +101,7 @@ def model(
     found = look(path, with_catalogue=base is not None)
     if wants_catalogue(found):
         found = look(path, with_catalogue=True)
-    opaque = found.descriptor.tensors.files_opaque
-    if opaque and not len(found.tensors) and not decode:
-        from shardscope.app.explorer.target import Target, inspect_command
-
-        raise Fault("tensors.opaque", files=opaque, command=inspect_command(Target(path)))
+    refuse_unlisted(found, path, decode=decode)
     options = engine.ModelOptions(
         dtypes=dtypes or ("BF16",), context=context, cache_dtype=cache_dtype, devices=devices
     )

@@ -17,6 +17,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
 if TYPE_CHECKING:
+    from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.tensors import TensorTable
 
@@ -119,11 +120,7 @@ def tensors(
     )
     opaque = found.descriptor.tensors.files_opaque
     table = found.tensors
-    if opaque and not len(table) and not decode:
-        from shardscope.app.explorer.target import Target, inspect_command
-        from shardscope.engine.model.blocker import Fault
-
-        raise Fault("tensors.opaque", files=opaque, command=inspect_command(Target(path)))
+    refuse_unlisted(found, path, decode=decode)
     if mapped is not None:
         from shardscope.app.cli.tensor_map import show_map
 
@@ -169,6 +166,23 @@ def _check(*, as_json: bool, as_csv: bool, listing: bool, mapped: bool, rank: bo
         raise click.UsageError("--rank needs --map.", ctx)
     if mapped and listing:
         raise click.UsageError("--map stands alone, or with --rank and --json.", ctx)
+
+
+def refuse_unlisted(found: "Inspection", path: str, *, decode: bool) -> None:
+    """Raise `Fault` `tensors.opaque` or `tensors.unread` where files hold tensors and none of them is listed."""
+    opaque = found.descriptor.tensors.files_opaque
+    if not opaque or len(found.tensors):
+        return
+    from shardscope.app.explorer.target import Target, inspect_command
+    from shardscope.engine.model.blocker import Fault
+    from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
+
+    name = found.descriptor.classification.format
+    command = inspect_command(Target(path))
+    if name in NOT_CONVERTED - DECODED:
+        raise Fault("tensors.unread", format=FORMAT_TITLES[name], files=opaque, command=command)
+    if not decode:
+        raise Fault("tensors.opaque", files=opaque, command=command)
 
 
 def chosen(table: "TensorTable", patterns: Sequence[str], sort: str | None) -> Sequence[int]:

@@ -57,7 +57,7 @@ each earlier early easily edge edges edit edited editors edp egg eight einter ei
 else elsewhere ema emb embd embed embedding embeddings empty encode encoder encoding encrypted end ended endian ending
 endings ends engine enormous enough ensures enter entries entropy entry enum enumerable enumerableshardingspec enums
 environment eof ep epoch eps equal ernie error errorbody errors escalate escalation escape escaped escapes esm estimate
-estimates etc etp evaluated evaluation evaluationstrategy even evenly events ever every everything evidence exact
+estimates etc etp evaluated evaluation evaluationstrategy even evenly event events ever every everything evidence exact
 exactly examined example exaone exceed exchange exchanged exchanging exclude excluded exclusive exclusively executed
 executor exhausted exist existed exists exit exp expanded expect expected expecting expects experimental expert experts
 explain explanation explicit explorer exponent exponents export exported expp express exps extended extension extensions
@@ -185,11 +185,11 @@ unwritable unwritten up update upper upstream ur url urls usable usage use used 
 usually ut utf utilities utils uuid v va vae valid validate validation value values vanished var variables variant
 variants vec vector vendor vendors verb verdict verification verified verify verifying verl version versions very video
 view views vila vilt virtual visible vision visual vit vl vllm vlm vm vmhwm vocab vocabularies vocabulary vouches
-voxtral vpp w wait waits walk want wanted wants warning warns was watch wav way ways wb wbits weak web weight weights
-well went were wg what whatever when where wherever whether which while whisper white who whoever whole whom whose wide
-width widths will win window windows windowspath wins wise wish with within without wk wo word wording words work worked
-worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable write
-writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xla xlm xlnet
-xlstm xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos you your z za zamba zarr zarray zattrs ze zero zeros
-zerostageenum zgroup zip zmetadata zst zstandard zstd
+voxtral vpp w wait waits walk want wanted wants warning warns was watch watched wav way ways wb wbits weak web weight
+weights well went were wg what whatever when where wherever whether which while whisper white who whoever whole whom
+whose wide width widths will win window windows windowspath wins wise wish with within without wk wo word wording words
+work worked worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable
+write writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xla xlm
+xlnet xlstm xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos you your z za zamba zarr zarray zattrs ze zero
+zeros zerostageenum zgroup zip zmetadata zst zstandard zstd
 """

@@ -37,6 +37,16 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.NEEDS_DECODING,
     ),
     Code(
+        "tensors.unread",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "No tensor can be listed: {format:word} is recognised only, and {files:count file} {files:verb hold} what is in it.",
+        "Use a tool of that format; `{command:word}` shows what names and first bytes tell.",
+        "Nothing here reads more of the format, and decoding does not either. Not listed does not mean not there.",
+        (Blocks.DECODE,),
+        ExitCode.UNSUPPORTED,
+    ),
+    Code(
         "output.failed",
         Severity.ERROR,
         Stage.COMMAND,
