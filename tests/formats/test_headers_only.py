@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from shardscope.engine.model.evidence import Confidence
 from shardscope.engine.model.format_names import HEADERS_ONLY
 from shardscope.engine.model.plan import PlanOptions
 from shardscope.engine.model.workflow import StepName, StepState
-from shardscope.engine.previewing import preview
+from shardscope.engine.previewing import layout, preview
 from tests.checkpoints import write_json, write_sharded
 from tests.formats.looking import codes, copied, errors, look, the
 from tests.parse.gguf_files import Order, Row, gguf, number, texts, word
@@ -473,3 +474,37 @@ def test_a_preview_of_gguf_is_its_header(tmp_path: Path) -> None:
     assert shown.kind == "gguf header"
     assert "tokenizer.ggml.tokens: 48 of string" in shown.lines
     assert shown.lines[-1].startswith("blk.1.ffn_down.weight  Q8_0 [64, 96]  bytes ")
+
+
+def kinds(path: Path) -> list[tuple[str, int]]:
+    found = inspect(path, digest="none")
+    shown = layout(found, FILE.encode())
+    assert shown.container == "gguf"
+    assert shown.ranges[0].begin == 0
+    assert all(one.end == other.begin for one, other in pairwise(shown.ranges))
+    assert shown.ranges[-1].end == (path / FILE).stat().st_size
+    return [(each.kind, each.end - each.begin) for each in shown.ranges]
+
+
+def test_every_byte_of_gguf_has_a_place(tmp_path: Path) -> None:
+    folder = copied("gguf/llama_mixed", tmp_path)
+    found = [kind for kind, _ in kinds(folder)]
+    assert found[:2] == ["header", "padding"]
+    assert found.count("tensor") == 21
+    assert set(found) == {"header", "padding", "tensor"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (
+            gguf([Row("a"), Row("b", offset=256)], data=300),
+            ["header", "padding", "tensor", "gap", "tensor", "padding", "trailing"],
+        ),
+        (gguf([Row("a", (64,)), Row("b", offset=256)], data=100), ["header", "padding", "tensor", "tensor"]),
+        (gguf([], data=None), ["header"]),
+    ],
+)
+def test_gaps_and_ends_of_gguf_are_shown(content: bytes, expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    assert [kind for kind, _ in kinds(tmp_path)] == expected

@@ -20,6 +20,7 @@ from shardscope.engine.model.source import Entry, Kind, Reader
 from shardscope.engine.model.tensors import TensorSpec, TensorTable
 from shardscope.engine.model.text import display_name, path_text
 from shardscope.engine.parse import byte_ranges, gguf, json, safetensors, sniff
+from shardscope.engine.parse.gguf_ranges import gguf_ranges
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
@@ -111,6 +112,8 @@ def _ranges(
     try:
         if nature is Nature.SAFETENSORS or entry.name.casefold().endswith(".safetensors"):
             return "safetensors", *byte_ranges.safetensors_ranges(reader, limits)
+        if nature is Nature.GGUF:
+            return "gguf", gguf_ranges(gguf.read_header(reader, limits), reader.size), says
         if nature is Nature.ZIP:
             ranges, container = byte_ranges.zip_ranges(reader, limits, _by_record(inspection, entry, cancel))
             return container, ranges, says

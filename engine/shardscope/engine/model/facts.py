@@ -177,6 +177,8 @@ class GgufHeader(Struct, frozen=True):
     """What stands before the data of a GGUF file, in columns, in the order of the file. Offsets are absolute."""
 
     head: GgufHead
+    header_end: int
+    """Where the descriptions end; padding follows."""
     alignment: int
     """Every tensor begins at a multiple of it, counted from the start of the data."""
     data_begin: int

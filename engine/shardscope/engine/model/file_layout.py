@@ -22,7 +22,7 @@ RangeKind = Literal[
 ]
 
 KINDS: Final[dict[RangeKind, str]] = {
-    "header": "length and JSON header of safetensors",
+    "header": "the header of the file",
     "tensor": "elements of a tensor",
     "storage": "a record with the elements of tensors",
     "pickle": "a pickle: structure, opaque until decoded",

@@ -83,6 +83,7 @@ def read_header(reader: Reader, limits: Limits) -> GgufHeader:
     begins, ends = _places(rows, data_begin, alignment, reader.size, notes)
     return GgufHeader(
         head=head,
+        header_end=cursor.at,
         alignment=alignment,
         data_begin=data_begin,
         metadata=metadata,
