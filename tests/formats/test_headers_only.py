@@ -508,3 +508,46 @@ def test_every_byte_of_gguf_has_a_place(tmp_path: Path) -> None:
 def test_gaps_and_ends_of_gguf_are_shown(content: bytes, expected: list[str], tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(content)
     assert [kind for kind, _ in kinds(tmp_path)] == expected
+
+
+def sharding(*meshes: object) -> dict[str, object]:
+    return {
+        f"bg{number}==": mesh if isinstance(mesh, str) else json.dumps(mesh)
+        for number, mesh in enumerate(meshes)
+    }
+
+
+MESH = {
+    "sharding_type": "NamedSharding",
+    "shape": [2, 4],
+    "axis_names": ["data", "model"],
+    "partition_spec": ["data"],
+}
+
+
+def test_the_mesh_that_arrays_were_on_is_told(tmp_path: Path) -> None:
+    folder = copied("orbax/zarr", tmp_path)
+    write_json(folder / "_sharding", sharding(MESH, MESH, MESH | {"shape": [8], "axis_names": ["x"]}))
+    note = look(folder).topology.note
+    assert note == "2 arrays on a mesh of devices, data 2 x model 4, and others on 1 more"
+
+
+@pytest.mark.parametrize(
+    "mesh",
+    [
+        "not json", "[]", {"shape": [2]}, {"shape": [2], "axis_names": ["a", "b"]}, {"shape": ["2"], "axis_names": ["a"]},
+        {"shape": [-2], "axis_names": ["a"]}, {"shape": [], "axis_names": []}, {"shape": [2], "axis_names": ["\x1b[31m"]},
+        {"shape": [True], "axis_names": ["a"]}, {"shape": [1 << 60], "axis_names": ["a"]},
+    ],
+)  # fmt: skip
+def test_a_mesh_that_makes_no_sense_is_not_told(mesh: object, tmp_path: Path) -> None:
+    folder = copied("orbax/zarr", tmp_path)
+    write_json(folder / "_sharding", sharding(mesh))
+    assert look(folder).topology.note is None
+
+
+def test_parts_that_processes_wrote_may_be_smaller_than_the_array(tmp_path: Path) -> None:
+    folder = copied("orbax/zarr", tmp_path)
+    text = (folder / "_METADATA").read_text()
+    (folder / "_METADATA").write_text(text.replace("[8, 4]", "[4, 2]"))
+    assert not errors(look(folder))

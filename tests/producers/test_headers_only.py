@@ -1,6 +1,8 @@
 """What the writers of GGUF, NumPy, Zarr and Orbax files write today is listed as they themselves read it back."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +167,29 @@ def test_what_orbax_writes_is_listed_or_recognised(options: dict[str, bool], tmp
         }
     else:
         assert descriptor.tensors.count is None
+
+
+SHARDED = """
+import sys
+import jax, jax.numpy as jnp, numpy as np, orbax.checkpoint as orbax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "model"))
+def on(array, *spec):
+    return jax.device_put(array, NamedSharding(mesh, P(*spec)))
+tree = {"w": on(jnp.arange(64.0).reshape(8, 8), "data", "model"), "b": on(jnp.arange(8.0), ("data", "model")), "n": on(jnp.ones(4))}
+with orbax.Checkpointer(orbax.PyTreeCheckpointHandler(use_ocdbt=False)) as keeper:
+    keeper.save(sys.argv[1], tree)
+"""
+
+
+def test_what_eight_devices_write_is_whole_and_its_mesh_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("orbax.checkpoint")
+    folder = tmp_path / "save"
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    subprocess.run(
+        [sys.executable, "-c", SHARDED, str(folder)], check=True, env=os.environ | flags, capture_output=True
+    )
+    descriptor = look(folder)
+    assert not errors(descriptor)
+    assert descriptor.topology.note == "3 arrays on a mesh of devices, data 2 x model 4"
+    assert listed(folder) == {"w": ("F32", (8, 8), 256), "b": ("F32", (8,), 32), "n": ("F32", (4,), 16)}

@@ -24,10 +24,12 @@ from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evi
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.source import Entry
 from shardscope.engine.model.text import counted, path_text
+from shardscope.engine.model.topology import Topology
 
 _CHECKPOINT: Final = "_CHECKPOINT_METADATA"
 _STEP: Final = (_CHECKPOINT, "orbax.checkpoint")
 _TREE: Final = "_METADATA"
+_SHARDING: Final = "_sharding"
 _MANIFEST: Final = "manifest.ocdbt"
 _PROCESS: Final = "ocdbt.process_"
 _UNFINISHED: Final = b".orbax-checkpoint-tmp"
@@ -79,6 +81,7 @@ class Orbax:
         components = [item.component for item in items] or [part(claim, claim.format, claim.files)]
         arrays = sum(len(item.tree.leaves) for item in items if item.tree is not None)
         opaque = [entry for item in items for entry in item.opaque]
+        topology = Topology(note=next((item.mesh for item in items if item.mesh is not None), None))
         if not arrays:
             files = opaque or [entry for entry in claim.files if entry.name not in (*_STEP, _TREE)]
             facts = unread(
@@ -89,13 +92,13 @@ class Orbax:
                 evidence=evidence,
                 components=components,
             )
-            return replace(facts, code_references=references)
+            return replace(facts, code_references=references, topology=topology)
         if opaque:
             size = sum(entry.size for entry in opaque)
             title = FORMAT_TITLES[claim.format]
             probe.report("layout.recognised_only", opaque[0], format=title, count=len(opaque), size=size)
         sound = not opaque and all(item.sound for item in items)
-        return listed(
+        facts = listed(
             probe,
             claim,
             arrays,
@@ -108,6 +111,7 @@ class Orbax:
             opaque=opaque,
             code_references=references,
         )
+        return replace(facts, topology=topology)
 
 
 class _Item:
@@ -120,6 +124,8 @@ class _Item:
         self.opaque: list[Entry] = []
         self.sound = True
         self.described = _TREE in folder.files
+        sharding = folder.files.get(_SHARDING)
+        self.mesh = None if sharding is None else orbax_tree.mesh_words(probe, sharding)
         description = self._description(probe, folder)
         files = [entry for entry in claim.files if not path or entry.path.startswith(path + b"/")]
         database = _MANIFEST in folder.files or _is_database(folder)

@@ -3,18 +3,26 @@
 Keys follow Orbax 0.12 (`_src/metadata/tree.py`, `_src/metadata/step_metadata_serialization.py`). Classes that they name are not imported.
 """
 
+from itertools import islice
 from typing import Any, Final
 
 from msgspec import Struct
 
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.zarr_tree import Tree
-from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.secrets import find_secrets, shown
 from shardscope.engine.model.source import Entry
+from shardscope.engine.model.text import counted
+from shardscope.engine.parse.fields import WORD
+from shardscope.engine.parse.json import parse_json
 
 _STORED: Final = frozenset({"jax.Array", "np.ndarray", "scalar"})
 """Types of leaves that are arrays of their own; texts stand in one file for all."""
 _DEEPEST: Final = 64
+_LEAVES: Final = 100_000
+"""Leaves whose mesh is read."""
 
 
 class Described(Struct, frozen=True):
@@ -22,8 +30,8 @@ class Described(Struct, frozen=True):
 
     name: str
     """Its keys joined with dots, as its folder is called."""
-    shape: tuple[int, ...] | None
-    """Null where the tree does not give it."""
+    written: tuple[int, ...] | None
+    """Shape of the part that one process wrote at once; null where the tree does not give it."""
     stored: bool
     """It is an array with a folder of its own."""
 
@@ -78,13 +86,20 @@ def check_arrays(probe: Probe, description: Description, tree: Tree | None) -> b
     if absent:
         probe.report("orbax.array_missing", description.entry, count=len(absent), tensor=absent[0])
     other = [
-        leaf.name
-        for leaf in stored
-        if leaf.shape is not None and found.get(leaf.name, leaf.shape) != leaf.shape
+        leaf.name for leaf in stored if leaf.name in found and not _holds(found[leaf.name], leaf.written)
     ]
     if other:
         probe.report("orbax.shape", description.entry, count=len(other), tensor=other[0])
     return not absent and not other
+
+
+def _holds(shape: tuple[int, ...], written: tuple[int, ...] | None) -> bool:
+    """Tell whether a part of that shape can be of an array: as many dimensions, none of them longer."""
+    if written is None:
+        return True
+    return len(shape) == len(written) and all(
+        part <= whole for part, whole in zip(written, shape, strict=True)
+    )
 
 
 def check_chunks(probe: Probe, tree: Tree, description: Description | None) -> None:
@@ -117,3 +132,40 @@ def check_step(probe: Probe, entry: Entry) -> tuple[str, ...]:
     if not isinstance(handlers, dict):
         return ()
     return tuple(f"item_handlers.{shown(name, 60, possible=True)}" for name in sorted(handlers)[:1_000])
+
+
+def mesh_words(probe: Probe, entry: Entry) -> str | None:
+    """Return on which meshes of devices arrays were, as `_sharding` declares; null where it declares none.
+
+    The file maps names to texts that hold JSON. Words are kept only where they look like names.
+    """
+    document = probe.json(entry)
+    if document is None or not isinstance(document.value, dict):
+        return None
+    meshes: dict[str, int] = {}
+    for text in islice(document.value.values(), _LEAVES):
+        words = _mesh(text, probe.limits) if isinstance(text, str) else None
+        if words is not None:
+            meshes[words] = meshes.get(words, 0) + 1
+    if not meshes:
+        return None
+    most = max(meshes, key=meshes.__getitem__)
+    more = f", and others on {len(meshes) - 1:,} more" if len(meshes) > 1 else ""
+    return f"{counted(meshes[most], 'array')} on a mesh of devices, {most}{more}"
+
+
+def _mesh(text: str, limits: Limits) -> str | None:
+    try:
+        value = parse_json(text.encode("utf-8", "surrogatepass"), limits).value
+    except Fault:
+        return None
+    if not isinstance(value, dict):
+        return None
+    names, shape = value.get("axis_names"), value.get("shape")
+    if not isinstance(names, list) or not isinstance(shape, list) or len(names) != len(shape):
+        return None
+    sound = all(isinstance(size, int) and not isinstance(size, bool) and 0 < size < 1 << 32 for size in shape)
+    words = all(isinstance(name, str) and WORD.fullmatch(name) and not find_secrets(name) for name in names)
+    if not (sound and words and 0 < len(shape) <= _DEEPEST):
+        return None
+    return " x ".join(f"{name} {size:,}" for name, size in zip(names, shape, strict=True))

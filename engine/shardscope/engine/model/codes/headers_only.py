@@ -272,10 +272,10 @@ TABLE: Final = (
         "orbax.shape",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{file:path} gives other shapes to {count:count array} than the descriptions of the arrays, the first "
+        "{file:path} gives parts to {count:count array} that cannot be of the arrays as they are described, the first "
         "{tensor:name}.",
         "Take both from the same save.",
-        "The tree and the description of an array are written together.",
+        "The tree tells the shape that a process writes at once: as many dimensions as the array has, and none longer.",
         _USE,
     ),
     Code(
