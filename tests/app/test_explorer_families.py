@@ -114,7 +114,6 @@ SCREENS: Final[dict[str, tuple[str, tuple[int, int], tuple[str, ...]]]] = {
     "torch_dcp_safetensors": ("dcp/hf_writer_sharded_world2/checkpoint", SMALL, ()),
     "fsdp": ("torch/fsdp2_dtensor_torch_save_world2/checkpoint", SMALL, ("4",)),
     "accelerate": ("accelerate/fsdp1_sharded_world2/checkpoint", SMALL, ()),
-    "accelerate parts": ("accelerate/fsdp1_sharded_world2/checkpoint", SMALL, ("o",)),
     "megatron legacy": ("megatron/legacy_tp2_pp2/checkpoint", SMALL, ("4",)),
     "megatron dist": ("megatron/torch_dist_tp2_pp2/checkpoint", SMALL, ("2",)),
     "megatron zarr": ("megatron/dist_zarr_tp2/checkpoint", SMALL, ("4",)),

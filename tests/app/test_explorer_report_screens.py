@@ -176,7 +176,6 @@ async def test_an_error_of_ours(snap: Snap) -> None:
     app = explorer(FakeEngine(ZeroDivisionError()))
     async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
-        snap(app, "offer")
         await app.push_screen(ErrorPage(ZeroDivisionError(), "looking at the checkpoint", calls()))
         await settle(pilot)
         snap(app, "page")

@@ -43,6 +43,14 @@ def test_the_character_that_tells_names_apart_stays() -> None:
     assert [elide(name, 9, keep=13) for name in names] == ["…k_3_mp_…", "…k_4_mp_…"]
 
 
+def test_the_first_number_stays_beside_the_one_that_tells_names_apart() -> None:
+    names = [f"zero_pp_rank_{dp}_mp_rank_{mp:02}_states.pt" for dp in range(2) for mp in range(2)]
+    for width in range(15, 36):
+        assert len({elide(name, width, keep=24) for name in names}) == 4, width
+    assert elide(names[0], 19, keep=24) == "…0_mp_rank_00_stat…"
+    assert elide("model-00001-of-00003.safetensors", 22, keep=10) == "model-00001…afetensors"
+
+
 def test_a_number_is_never_shown_as_another_one() -> None:
     assert elide("model.layers.123.mlp.weight", 14, tail=1) == "….mlp.weight"
     assert elide("layers.123.mlp.weight", 10, tail=0) == "layers.…"

@@ -231,11 +231,12 @@ class ReportRows(VirtualRows):
     def draw_pinned(self, y: int) -> list[Segment]:  # noqa: ARG002 - there is one
         """Return the heads of the columns."""
         if self._stacked:
-            text = "- as it is   + what is written   no sign: written as it is"
+            other = "changes only" if self.only_changes else "no sign: written as it is"
+            text = f"- as it is   + what is written   {other}"
             return [self.segment((f" {text}", Tone.MUTED), self.room)]
         half = self._half
         return [
-            self.segment(("  as it is", Tone.MUTED), half + 2),
+            self.segment((f"  as it is{', changes only' * self.only_changes}", Tone.MUTED), half + 2),
             self.segment(("  what is written", Tone.MUTED), half + 3),
             self.segment(("why", Tone.MUTED), self.room - 2 * half - 5),
         ]

@@ -5,6 +5,7 @@ Textual and Rich interpret markup in plain strings and let control characters th
 segments, and `UnsafeFilter` deletes from every finished line what some widget of the library itself may have let in.
 """
 
+import re
 from enum import StrEnum
 from typing import Final
 
@@ -22,6 +23,9 @@ LONGEST: Final = 4_096
 
 _DIGITS: Final = 8
 """Digits of a cut number that are left out; a longer run of them is no number that anybody reads."""
+
+_NUMBER: Final = re.compile(r"(?<![A-Za-z0-9])\d+")
+"""A number that stands alone, such as that of a rank: unlike the one of `bf16`, it tells names apart."""
 
 
 class Tone(StrEnum):
@@ -67,7 +71,8 @@ def elide(text: str, width: int, ellipsis: str = "…", *, tail: float = 0.5, ke
     """Return harmless `text` in at most `width` cells: beginning and end stay, the middle goes.
 
     `tail` is the share of the room that the end gets. `keep` is the index of a character that should stay: the one that
-    tells a name from its neighbours. A number is left out as a whole rather than shown as another one.
+    tells a name from its neighbours; the first number of the name stays with it where both fit, because names that
+    differ in two are not told apart by one. A number is left out as a whole rather than shown as another one.
     """
     if cell_len(text) <= width:
         return text
@@ -78,10 +83,15 @@ def elide(text: str, width: int, ellipsis: str = "…", *, tail: float = 0.5, ke
     if not text.isascii():
         return _elide_cells(text, room, end, ellipsis)
     begin = room - end
-    if begin <= keep < len(text) - end:
-        if keep + 2 <= room:
-            begin, end = keep + 2, room - keep - 2
-        else:
+    is_left_out = begin <= keep < len(text) - end
+    if is_left_out and keep + 2 <= room:
+        begin, end = keep + 2, room - keep - 2
+    elif keep >= begin:
+        number = _NUMBER.search(text)
+        first = number.start() if number is not None and begin < number.end() <= keep else keep
+        if keep + 3 - first <= room and (is_left_out or first < len(text) - end):
+            return ellipsis + elide(text[min(first, max(0, keep - 2)) :], room, ellipsis, tail=0)
+        if is_left_out:
             return ellipsis + elide(text[max(0, keep - 2) :], room, ellipsis, tail=0)
     stop, start = begin, len(text) - end
     while stop > 0 and begin - stop < _DIGITS and text[stop - 1 : stop + 1].isdigit():

@@ -276,7 +276,7 @@ class TensorPanel(TensorViews):
         file = f"  {tensor.file}"
         name = elide(visible(tensor.name), max(16, width - len(file)), ellipsis, tail=0.8)
         facts = (
-            (f"  {shape_words(tensor.shape)}  {size(tensor.bytes)}", Tone.MUTED),
+            (f"   this one {shape_words(tensor.shape)}  {size(tensor.bytes)}", Tone.MUTED),
             *made_of(self.whole(row)),
         )
         return content(*first_line(listing, width, facts)) + Content("\n") + content(name, (file, Tone.MUTED))

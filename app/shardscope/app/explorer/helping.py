@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Final
 
 from textual import on
@@ -83,7 +84,7 @@ class HelpList(Paragraphs):
             yield Paragraph()
         yield from self._key_rows(rows)
         if self._query:
-            yield from self._found(self._query.lower().split(), width)
+            yield from self._found(self._query.lower().split(), width, is_first=not rows)
 
     def _key_rows(self, rows: list[tuple[int, KeyRow]]) -> Iterator[Paragraph]:
         width = max((len(row.shown_keys) for _, row in rows), default=0)
@@ -103,12 +104,14 @@ class HelpList(Paragraphs):
                     )
                     yield Paragraph(parts, indent=2, hang=2 + width + 2 + names + 2, key=f"key:{at}")
 
-    def _found(self, words: list[str], width: int) -> Iterator[Paragraph]:
+    def _found(self, words: list[str], width: int, *, is_first: bool) -> Iterator[Paragraph]:
         for kind, title in TITLES.items():
             found = [page for page in self._pages or () if page.kind == kind and page.matches(words)]
             found.sort(key=lambda page: not all(word in page.name.lower() for word in words))
             if found:
-                yield from heading(title, "enter opens" if kind == "glossary" else "")
+                title_lines = heading(title, "enter opens" if kind == "glossary" else "")
+                yield from islice(title_lines, 1 if is_first else 0, None)  # no gap at the top
+                is_first = False
             for page in found[:MOST]:
                 room = max(0, width - 6 - len(page.name))
                 says = (

@@ -12,7 +12,7 @@ from shardscope.engine.model.plan import Plan
 from shardscope.widgets.plan_table import VIEWS, PlanFiles, PlanRenames, PlanTensors, View
 from shardscope.widgets.plan_words import PlanFacts
 from shardscope.widgets.rows import VirtualRows
-from shardscope.widgets.safe import Part, Tone, content
+from shardscope.widgets.safe import Part, Tone, content, elide, visible
 from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
@@ -100,11 +100,14 @@ class PlanStep(Vertical):
 
     def _views(self, plan: Plan) -> list[Part]:
         parts: list[Part] = []
+        keys = "v changes, enter opens"
+        room = max(16, self.size.width - len(f" of  {keys}") - sum(len(f"{name}   ") for name in VIEWS))
         for name in VIEWS:
-            here = name == self.view
-            of = f" of {plan.files[self._file].name}" if here and self._file is not None else ""
+            here, of = name == self.view, ""
+            if here and self._file is not None:
+                of = f" of {elide(visible(plan.files[self._file].name), room, self.table.glyphs.ellipsis)}"
             parts += [(f"{name}{of}", Tone.HERE if here else Tone.MUTED), "   "]
-        return [*parts, ("v changes, enter opens", Tone.MUTED)]
+        return [*parts, (keys, Tone.MUTED)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now: at the files, esc is the screen's."""

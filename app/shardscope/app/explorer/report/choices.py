@@ -18,7 +18,7 @@ _LEFT_OUT: Final[dict[ReportPart, str]] = {
     "descriptor": "left out, and with it what it holds",
     "tree": "left out; how many files there are stays",
     "topology": "left out",
-    "blockers": "left out; their codes stay, or it would look better than it is",
+    "blockers": "left out, but their codes stay",
     "versions": "left out",
 }
 
@@ -54,7 +54,7 @@ def _choices(wanted: Wanted, found: Descriptor) -> Iterator[Choice]:
     yield _part("tree", "  file tree", f"{files} with sizes, and digests from 1 MiB on", wanted)
     yield _part("topology", "topology", _topology(found), wanted)
     yield _part("blockers", "blockers", _blockers(found), wanted)
-    yield _part("versions", "versions", "this system, Python, torch and others, from metadata", wanted)
+    yield _part("versions", "versions", "system, Python, torch and others, from metadata", wanted)
     hashed = "no word of a name stays" if wanted.hashed else "common words stay in names; hash: none does"
     yield Choice("names", "names", "hash" if wanted.hashed else "keep", hashed)
     wish = wanted.desired

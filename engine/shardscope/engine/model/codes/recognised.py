@@ -12,7 +12,7 @@ TABLE: Final = (
         "layout.recognised_only",
         Severity.WARNING,
         Stage.DESCRIBE,
-        "{format:word}: {count:count file} ({size:bytes}) recognised only, not read further.",
+        "{format:word}: {count:count file}, {size:bytes}, recognised only, not read further.",
         "Use a tool of that format to look inside, or inspect the checkpoint it was made from.",
         "The format is known by its names and first bytes. Its tensors are neither listed nor converted here, and what "
         "was not read is unknown: not complete, not sound, not safe.",

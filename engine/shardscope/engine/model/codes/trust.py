@@ -9,7 +9,7 @@ TABLE: Final = (
         "trust.opaque_pickle",
         Severity.WARNING,
         Stage.CLASSIFY,
-        "Opaque: {count:count pickle-backed file} ({size:bytes}), first {first:path}; the names, shapes and "
+        "Opaque: {count:count pickle-backed file}, {size:bytes}, first {first:path}; the names, shapes and "
         "dtypes in them are not examined.",
         "Nothing but decoding reads them, and decoding must be asked for each time; never open them with torch.load to "
         "look.",
