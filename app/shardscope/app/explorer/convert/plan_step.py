@@ -101,7 +101,7 @@ class PlanStep(Vertical):
     def _views(self, plan: Plan) -> list[Part]:
         parts: list[Part] = []
         keys = "v changes, enter opens"
-        room = max(16, self.size.width - len(f" of  {keys}") - sum(len(f"{name}   ") for name in VIEWS))
+        room = max(16, self.size.width - len(f" of    {keys}") - sum(len(f"{name}   ") for name in VIEWS))
         for name in VIEWS:
             here, of = name == self.view, ""
             if here and self._file is not None:
