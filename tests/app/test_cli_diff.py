@@ -69,6 +69,19 @@ def test_structure_alone_says_that_values_were_not_compared(command: Command, tw
     assert "The same, every bit: 5 the same" in command("diff", two[0], two[0], "--values").out
 
 
+def test_what_could_not_be_compared_is_never_called_the_same(command: Command) -> None:
+    quantised = str(FIXTURES / "gguf/llama_mixed/checkpoint/tiny-q4.gguf")
+    said = command("diff", quantised, quantised, "--values", "--only", "same", "--json")
+    found = document(said.out)
+    left = [item for item in found["tensors"] if item["values"] is None]
+
+    assert said.code == ExitCode.UNSUPPORTED
+    assert (found["same"], found["uncompared"]) == (True, len(left))
+    assert 0 < len(left) < len(found["tensors"])
+    assert all("were not compared" in item["note"] for item in left)
+    assert command("diff", quantised, quantised).code == ExitCode.OK
+
+
 def test_the_document_holds_to_its_schema_and_to_what_was_asked_for(
     command: Command, two: tuple[str, str]
 ) -> None:

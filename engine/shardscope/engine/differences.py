@@ -133,6 +133,7 @@ def structure(
         a=_side(first, one),
         b=_side(second, other),
         counts=found,
+        uncompared=0,
         compared_bytes=0,
         decisions=_decisions(names, fits=fits),
         tensors=tuple(items),
@@ -195,6 +196,7 @@ def with_news(compared: Compared, news: Mapping[int, TensorDifference]) -> Compa
         same=_same(items),
         values=True,
         counts=counts(items, compared.document.counts.untouched),
+        uncompared=sum(item.values is None for item in items if item.a is not None and item.b is not None),
         compared_bytes=sum(_size(compared.tensors[number][0]) for number in held),
         tensors=items,
     )

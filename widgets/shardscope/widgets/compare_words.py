@@ -167,7 +167,7 @@ def verdict(document: DiffDocument) -> str:
         return "The adapter fits its base" if document.same else "The adapter does not fit its base"
     if not document.same:
         return "Different"
-    left = sum(item.values is None for item in document.tensors if item.a is not None and item.b is not None)
+    left = document.uncompared
     if not document.values or left == len(document.tensors):
         return "The same in structure; values were not compared"
     if left:

@@ -14,7 +14,7 @@ from shardscope.engine.model.exits import ExitCode, most_specific
 if TYPE_CHECKING:
     from shardscope.engine.differences import Compared
     from shardscope.engine.model.decoded import Listed
-    from shardscope.engine.model.difference import State
+    from shardscope.engine.model.difference import DiffDocument, State
 
 STATES = ("changed", "missing", "extra", "renamed", "same")
 
@@ -103,7 +103,7 @@ def diff(
     """Say what is different between the checkpoints A and B: tensors, and with --values numbers. They may be of any two families.
 
     Letters tell the state of a tensor: = the same, ~ changed, - missing in B, + extra in B, > renamed, as it seems. Exit 0 where A
-    and B are the same, 1 where they differ.
+    and B are the same, 1 where they differ, 8 where nothing differs and some values could not be compared.
     """
     from shardscope.engine import differences
 
@@ -133,7 +133,15 @@ def diff(
         )
     _write(session, found, only, form, (first, second))
     sides = [side.found.exit_code(None) for side in (found.first, found.second)]
-    return most_specific([*sides, ExitCode.OK if found.document.same else ExitCode.BLOCKED])
+    return most_specific([*sides, _answer(found.document)])
+
+
+def _answer(document: "DiffDocument") -> ExitCode:
+    """Return 0 only where everything that was asked for was compared. Whether an adapter fits is a question of structure."""
+    if not document.same:
+        return ExitCode.BLOCKED
+    unknown = document.uncompared > 0 and document.kind == "checkpoints"
+    return ExitCode.UNSUPPORTED if unknown else ExitCode.OK
 
 
 def _write(

@@ -25,6 +25,8 @@ def text_lines(
     yield from wrapped(f"{words.verdict(document)}: {_totals(document)}")
     for said in document.decisions:
         yield from wrapped(said, 2)
+    if document.uncompared:
+        yield "  Values that were not compared: --only same lists them, each with the reason."
     rows = folds if everything else folds[:ROWS]
     if rows:
         yield ""

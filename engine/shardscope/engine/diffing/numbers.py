@@ -4,6 +4,7 @@ Types of eight bits and less are tables: what each code stands for follows from 
 of less than a byte are packed from the lowest bit on.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -98,10 +99,22 @@ def values(data: NDArray[np.uint8], dtype: str, *, wide: bool = False) -> Values
     """Return numbers in 64 bits. With `wide` in as many as integers of 64 bits need to be exact, where the machine has them."""
     if dtype == "BF16":
         halves = data.view("<u2").astype("<u4")
-        return (halves << 16).view("<f4").astype("f8")
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            return (halves << 16).view("<f4").astype("f8")
     if dtype in _PLAIN:
-        return data.view(_PLAIN[dtype]).astype(np.longdouble if wide else np.float64)
+        with np.errstate(invalid="ignore"):
+            return data.view(_PLAIN[dtype]).astype(np.longdouble if wide else np.float64)
     return table(dtype)[codes(data, dtype)]
+
+
+def singles(data: NDArray[np.uint8], dtype: str, count: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield the first `count` elements of `data` one by one, as `in_words` takes them."""
+    bits = DTYPES[dtype].bits
+    if bits >= 8:
+        yield from data[: count * bits // 8].reshape(count, bits // 8)
+        return
+    whole = np.pad(data, (0, -len(data) % 3))  # elements of six bits end with every third byte
+    yield from codes(whole, dtype).astype(np.uint8)[:count].reshape(count, 1)
 
 
 def in_words(data: NDArray[np.uint8], dtype: str) -> str:

@@ -161,6 +161,8 @@ class DiffDocument(Struct, frozen=True, forbid_unknown_fields=True):
     a: DiffSide
     b: DiffSide
     counts: DiffCounts
+    uncompared: int
+    """Tensors that both have, whose values were asked for and not compared: `note` says why."""
     compared_bytes: int
     """Of A's tensors of which values were compared."""
     decisions: tuple[str, ...]
