@@ -34,6 +34,7 @@ CHECKPOINTS = {
     "megatron": "megatron/torch_dist_tp2_pp2",
     "adapter": "peft/lora_llama",
     "dcp": "dcp/fsdp2_flat_world2",
+    "run/checkpoint-500": "hf/llama_sharded",
 }
 """Name on the desk: fixture."""
 W = np.arange(128, dtype="<f4").reshape(16, 8)

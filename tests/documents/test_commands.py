@@ -26,6 +26,7 @@ ELSEWHERE = (
         "tests/terminal/test_explorer.py",
     ),
     (r".* --scheduler ", "needs a cluster", "tests/test_cluster.py"),
+    (r"shardscope watch (?!.*--once)", "runs until it is stopped", "tests/app/test_cli_watch.py"),
     (r"shardscope serve ", "serves until it is stopped", "tests/terminal/test_serve.py"),
 )
 """Lines that a test of their own runs: pattern, reason, test."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shardscope.engine.geometry.picture import picture, shard_picture
     from shardscope.engine.geometry.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
+    from shardscope.engine.known import read_known
     from shardscope.engine.materializing import Converted, materialize
     from shardscope.engine.modelling import ModelOptions, describe_model, explain_model
     from shardscope.engine.previewing import Preview, preview
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         to_deepspeed,
         translate_deepspeed,
     )
+    from shardscope.engine.watching import WatchOptions, watch
 
 __all__ = [
     "Aim",
@@ -53,6 +55,7 @@ __all__ = [
     "Prepared",
     "Preview",
     "ShardMaps",
+    "WatchOptions",
     "assemble_files",
     "check",
     "compare_reports",
@@ -76,6 +79,7 @@ __all__ = [
     "preview",
     "read_capability",
     "read_deepspeed",
+    "read_known",
     "read_plan",
     "read_renames",
     "read_report",
@@ -94,6 +98,7 @@ __all__ = [
     "translate_deepspeed",
     "validate",
     "verify",
+    "watch",
     "with_digests",
     "write_report",
 ]
@@ -103,10 +108,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(name)
     match name:
-        case "Preview" | "preview":
-            from shardscope.engine import previewing
-
-            return getattr(previewing, name)
         case "glossary" | "read_capability" | "sources" | "support_matrix" | "validate":
             return _capabilities(name)
         case (
@@ -140,18 +141,10 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import modelling
 
             return getattr(modelling, name)
-        case "verify":
-            from shardscope.engine.comparison import verify
-
-            return verify
-        case "Converted" | "materialize":
-            from shardscope.engine import materializing
-
-            return getattr(materializing, name)
-        case "Prepared" | "prepare" | "read_plan" | "read_renames":
-            from shardscope.engine import converting
-
-            return getattr(converting, name)
+        case "Preview" | "WatchOptions" | "preview" | "read_known" | "verify" | "watch":
+            return _later(name)
+        case "Converted" | "Prepared" | "materialize" | "prepare" | "read_plan" | "read_renames":
+            return _conversions(name)
         case (
             "Aim"
             | "Move"
@@ -196,6 +189,37 @@ def _capabilities(name: str) -> Any:
     from shardscope.engine.capabilities import published
 
     return getattr(published, name)
+
+
+def _conversions(name: str) -> Any:
+    """Return what plans a conversion and carries it out."""
+    if name in ("Converted", "materialize"):
+        from shardscope.engine import materializing
+
+        return getattr(materializing, name)
+    from shardscope.engine import converting
+
+    return getattr(converting, name)
+
+
+def _later(name: str) -> Any:
+    """Return what looks at one thing alone, or at something again: an output against its source, a folder as it fills."""
+    match name:
+        case "Preview" | "preview":
+            from shardscope.engine import previewing
+
+            return getattr(previewing, name)
+        case "verify":
+            from shardscope.engine.comparison import verify
+
+            return verify
+        case "read_known":
+            from shardscope.engine.known import read_known
+
+            return read_known
+    from shardscope.engine import watching
+
+    return getattr(watching, name)
 
 
 def _transfers(name: str) -> Any:

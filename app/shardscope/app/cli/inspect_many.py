@@ -45,9 +45,9 @@ class Outcome(Struct, frozen=True):
     def asked(self) -> AskedPath:
         """The entry beside the descriptors."""
         said = self.failure
-        body = said and ErrorBody(
-            said.code, said.message, said.remedy, said.subject, said.params, stage=said.stage
-        )
+        if said is None:
+            return AskedPath(self.shown, int(self.exit), None)
+        body = ErrorBody(said.code, said.message, said.remedy, said.subject, said.params, stage=said.stage)
         return AskedPath(self.shown, int(self.exit), body)
 
 
@@ -97,7 +97,7 @@ def inspect_many(session: Session, found: Iterator[Outcome], form: str) -> ExitC
 def _document(session: Session, found: Iterator[Outcome]) -> ExitCode:
     from shardscope.engine.model.descriptor import to_json
 
-    asked = []
+    asked: list[AskedPath] = []
     session.out.write(f'{{\n  "schema": "{DESCRIPTORS}",\n  "descriptors": ['.encode())
     for item in found:
         text = "null" if item.descriptor is None else to_json(item.descriptor).rstrip("\n")

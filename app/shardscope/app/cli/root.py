@@ -15,6 +15,7 @@ from shardscope.app.cli.session import Session
 COMMANDS = (
     "explore",
     "inspect",
+    "watch",
     "tensors",
     "model",
     "layout",
@@ -53,6 +54,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.explore import explore as command
             case "inspect":
                 from shardscope.app.cli.inspect import inspect as command
+            case "watch":
+                from shardscope.app.cli.watch import watch as command
             case "clean":
                 from shardscope.app.cli.clean import clean as command
             case "report":

@@ -39,6 +39,7 @@ from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
 from shardscope.engine.model.staging import Marker
 from shardscope.engine.model.tensors import TensorSpec
+from shardscope.engine.model.watch import WatchEvent
 
 
 class TensorsDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,6 +208,7 @@ class ValidationDocument(Struct, frozen=True, forbid_unknown_fields=True):
 DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.DESCRIPTOR: Descriptor,
     schemas.DESCRIPTORS: DescriptorsDocument,
+    schemas.WATCH: WatchEvent,
     schemas.TENSORS: TensorsDocument,
     schemas.CATALOGUE: CatalogueDocument,
     schemas.LAYOUT: FileLayout,

@@ -40,12 +40,14 @@ REPORT_BUNDLE: Final = "shardscope.report-bundle/1"
 REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
 LAYOUT: Final = "shardscope.layout/1"
+WATCH: Final = "shardscope.watch/1"
 PICKLES: Final = "shardscope.pickles/1"
 SETTINGS: Final = "shardscope.settings/1"
 
 NAMES: Final = (
     DESCRIPTOR,
     DESCRIPTORS,
+    WATCH,
     TENSORS,
     CATALOGUE,
     LAYOUT,

@@ -6,7 +6,7 @@ WORDS: Final = """
 a aarch ab abab abcdef able about above absent absmax absolute accelerate accelerator acceleratorconfig acceleratorstate
 accents accept access accidents account act action activation activations adapt adapter adapters add added additional
 additionalproperties address addresses adds admission admit admits admitted adopt advice advisory affected affine after
-afterwards again against agree agreed ai aim albert alias aliases alibi align aligned alignment alike all allocated
+afterwards again against ago agree agreed ai aim albert alias aliases alibi align aligned alignment alike all allocated
 allow allowed allows almost alone along alpha alphabets already also alternatives although always amax ambiguity
 ambiguous among an anchored and anew announced announces another answer answering answers any anything anyway anywhere
 apart api appear appeared appears append appended appends applicable applied arbitrary architecture architectures
@@ -77,7 +77,7 @@ groupvit grow grows guaranteed guarantees guess guessed guesses guessing guidanc
 hand handled handlers happened happens hard hardlink hardware harm has hash hashed have hdf head header headers heads
 healthy held helium help helps here hf hh hidden hide high higher highest hint hints historical hold holder holders
 holds hole holes home host hostile how hparams html https hub hubert hubstrategy hugging huggingface hunyuan hwm hyper i
-iconv id idefics identity ids idx if ignore ignored ignores ih ii illegal illustrate illustrates imag image impl
+ial iconv id idefics identity ids idx if ignore ignored ignores ih ii illegal illustrate illustrates imag image impl
 implementation implements import imported imports impossible in include included incomplete index indexed indexedcopy
 indexedpiece indices indivisible inf infer inference inferencecudagraphscope inferred infinite infinity inflated info
 information init injector inner inode inodes inp input inputs insecure inside inspect inspected inspection install
@@ -185,11 +185,11 @@ unwritable unwritten up update upper upstream ur url urls usable usage use used 
 usually ut utf utilities utils uuid v va vae valid validate validation value values vanished var variables variant
 variants vec vector vendor vendors verb verdict verification verified verify verifying verl version versions very video
 view views vila vilt virtual visible vision visual vit vl vllm vlm vm vmhwm vocab vocabularies vocabulary vouches
-voxtral vpp w wait waits walk want wanted wants warning warns was watch watched wav way ways wb wbits weak web weight
-weights well went were wg what whatever when where wherever whether which while whisper white who whoever whole whom
-whose wide width widths will win window windows windowspath wins wise wish with within without wk wo word wording words
-work worked worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable
-write writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xla xlm
-xlnet xlstm xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos you your z za zamba zarr zarray zattrs ze zero
-zeros zerostageenum zgroup zip zmetadata zst zstandard zstd
+voxtral vpp w wait waits walk want wanted wants warning warns was watch watched watchoptions wav way ways wb wbits weak
+web weight weights well went were wg what whatever when where wherever whether which while whisper white who whoever
+whole whom whose wide width widths will win window windows windowspath wins wise wish with within without wk wo word
+wording words work worked worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping
+wraps writable write writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg
+xf xglm xla xlm xlnet xlstm xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos you your z za zamba zarr zarray
+zattrs ze zero zeros zerostageenum zgroup zip zmetadata zst zstandard zstd
 """

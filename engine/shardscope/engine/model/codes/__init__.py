@@ -56,6 +56,7 @@ from shardscope.engine.model.codes import (
     tracker,
     trust,
     universal,
+    watch,
 )
 
 CODES: Final[dict[str, Code]] = {
@@ -109,6 +110,7 @@ CODES: Final[dict[str, Code]] = {
         internal.TABLE,
         settings.TABLE,
         serving.TABLE,
+        watch.TABLE,
     )
     for row in table
 }
