@@ -145,7 +145,7 @@ async def test_what_hashing_finds_out_appears_without_moving_the_person() -> Non
         engine.held_digests = False
         await settle(pilot)
 
-        assert "Blockers 1" in text(app)
+        assert "Blockers ✗1" in text(app)
         assert table.cursor == 2  # type: ignore[attr-defined]
         tree = screen(app).query_one(FileTree)
         assert [letter for letter, _ in tree.files.marks(tree.files.node_of(b"config.json") or 0)] == ["E"]

@@ -11,7 +11,8 @@ from textual.widget import Widget
 from textual.widgets import Tab, Tabs
 
 from shardscope.app.explorer.panels import Found, Panel, panels_of
-from shardscope.widgets.safe import content
+from shardscope.widgets.glyphs import terminal_glyphs
+from shardscope.widgets.safe import Tone, content
 
 WIDE_GAP: Final = 2
 """Cells between two tabs where there is room."""
@@ -57,7 +58,9 @@ class Panels(Container):
         title = panel.short if self._short and panel.short else panel.title
         if panel.count is None or (count := panel.count(self._found)) is None:
             return Content(title)
-        return content(f"{title} ", (short(count), panel.tone(self._found)))
+        tone, glyphs = panel.tone(self._found), terminal_glyphs()
+        sign = {Tone.CAUTION: glyphs.caution, Tone.STOP: glyphs.stop}.get(tone, "")  # never by colour alone
+        return content(f"{title} ", (f"{sign}{short(count)}", tone))
 
     def on_resize(self) -> None:
         """Make the tabs fit."""
