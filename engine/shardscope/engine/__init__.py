@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shardscope.engine.known import read_known
     from shardscope.engine.materializing import Converted, materialize
     from shardscope.engine.modelling import ModelOptions, describe_model, explain_model
+    from shardscope.engine.peeking import PeekOptions, peek
     from shardscope.engine.previewing import Preview, preview
     from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
     from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
@@ -51,6 +52,7 @@ __all__ = [
     "ModelOptions",
     "Move",
     "Numbers",
+    "PeekOptions",
     "Planner",
     "Prepared",
     "Preview",
@@ -72,6 +74,7 @@ __all__ = [
     "lower",
     "materialize",
     "moves",
+    "peek",
     "picture",
     "prepare",
     "prepare_report",
@@ -205,6 +208,10 @@ def _conversions(name: str) -> Any:
 def _later(name: str) -> Any:
     """Return what looks at one thing alone, or at something again: an output against its source, a folder as it fills."""
     match name:
+        case "PeekOptions" | "peek":
+            from shardscope.engine import peeking
+
+            return getattr(peeking, name)
         case "Preview" | "preview":
             from shardscope.engine import previewing
 

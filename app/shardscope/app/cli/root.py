@@ -17,6 +17,7 @@ COMMANDS = (
     "inspect",
     "watch",
     "tensors",
+    "peek",
     "model",
     "layout",
     "pickles",
@@ -89,6 +90,8 @@ class Front(Helped, click.Group):
         match name:
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
+            case "peek":
+                from shardscope.app.cli.peek import peek as command
             case "model":
                 from shardscope.app.cli.model import model as command
             case "layout":

@@ -1,7 +1,7 @@
 """Copies of the same elements held against each other, byte for byte and tile by tile, whatever their sizes and layouts."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -76,15 +76,25 @@ def differs(tile: SideBySide) -> bool:
     return first_difference(tile.first, tile.second) is not None
 
 
-class Beside:
-    """Tensors read two and two. Files, buffers and coded records are kept from one pair to the next; it serves one thread.
+class Stretch(NamedTuple):
+    """The same elements of some tensors, each in its own type. The next one takes its room."""
+
+    element: int
+    """The first one, counted row by row."""
+    elements: int
+    data: tuple[Bytes, ...]
+
+
+class Tiles:
+    """So many tensors read side by side. Files, buffers and coded records are kept for the next ones; it serves one thread.
 
     Use it in a `with` block: leaving it verifies every file that is still open (`source.changed`).
     """
 
-    def __init__(self, opener: Opener, budget_bytes: int) -> None:
+    def __init__(self, opener: Opener, budget_bytes: int, lanes: int) -> None:
         self._opener = opener
         self._budget = budget_bytes
+        self._lanes = lanes
         self._contents = ExitStack()
         self._plan = (0, 0)
         self._makers: tuple[Maker, ...] = ()
@@ -98,19 +108,17 @@ class Beside:
     ) -> None:
         self._contents.__exit__(kind, error, trace)
 
-    def tiles(
-        self, one: Written, other: Written, cancel: threading.Event | None = None
-    ) -> Iterator[SideBySide]:
-        """Yield two tensors of as many elements tile by tile, whatever their layouts and types.
+    def stretches(self, items: Sequence[Written], cancel: threading.Event | None = None) -> Iterator[Stretch]:
+        """Yield tensors of as many elements tile by tile, whatever their layouts and types.
 
         Raises `Fault`: those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
         """
-        plan = memory((one, other), self._budget // 2, 1, digest=False, checks=False)
+        plan = memory(items, self._budget // self._lanes, 1, digest=False, checks=False)
         self._make_ready(plan.step, plan.records)
-        tensors = [prepared(cuts(item.tensor, item.layout), item.dtype) for item in (one, other)]
-        bits = [DTYPES[item.dtype].bits for item in (one, other)]
+        tensors = [prepared(cuts(item.tensor, item.layout), item.dtype) for item in items]
+        bits = [DTYPES[item.dtype].bits for item in items]
         step = plan.step * 8 // max(bits) // _ALIGNED * _ALIGNED
-        total = one.elements
+        total = items[0].elements
         for low in range(0, total, step):
             check(cancel)
             high = min(low + step, total)
@@ -120,17 +128,31 @@ class Beside:
                 begin = low * width // 8
                 maker.fill(tensor, begin, begin + len(tile), tile)
                 tiles.append(tile)
-            yield SideBySide(low, *tiles)
+            yield Stretch(low, high - low, tuple(tiles))
 
     def _make_ready(self, step: int, records: int) -> None:
         """Make the buffers for tiles of `step` bytes, and room for coded records, unless they are there."""
         if (step, records) == self._plan:
             return
         self._contents.close()
-        contents = [self._contents.enter_context(Contents(self._opener, records)) for _ in range(2)]
+        contents = [self._contents.enter_context(Contents(self._opener, records)) for _ in range(self._lanes)]
         self._makers = tuple(Maker(each, step) for each in contents)
-        self._rooms = tuple(np.empty(step, np.uint8) for _ in range(2))
+        self._rooms = tuple(np.empty(step, np.uint8) for _ in range(self._lanes))
         self._plan = (step, records)
+
+
+class Beside(Tiles):
+    """Tensors read two and two."""
+
+    def __init__(self, opener: Opener, budget_bytes: int) -> None:
+        super().__init__(opener, budget_bytes, 2)
+
+    def tiles(
+        self, one: Written, other: Written, cancel: threading.Event | None = None
+    ) -> Iterator[SideBySide]:
+        """Yield two tensors of as many elements tile by tile. Raises as `stretches`."""
+        for element, _, (first, second) in self.stretches((one, other), cancel):
+            yield SideBySide(element, first, second)
 
 
 def compare_copies(

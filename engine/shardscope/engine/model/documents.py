@@ -31,6 +31,7 @@ from shardscope.engine.model.mapdocuments import (
 from shardscope.engine.model.mapping import MappingDocument
 from shardscope.engine.model.matrix import SupportMatrix
 from shardscope.engine.model.outline import PicklesDocument
+from shardscope.engine.model.peek import PeekDocument
 from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
@@ -234,6 +235,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.RUN: Run,
     schemas.VERIFICATION: VerificationDocument,
     schemas.DIFF: DiffDocument,
+    schemas.PEEK: PeekDocument,
     schemas.MODEL: ModelDocument,
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,

@@ -41,6 +41,7 @@ REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
 LAYOUT: Final = "shardscope.layout/1"
 WATCH: Final = "shardscope.watch/1"
+PEEK: Final = "shardscope.peek/1"
 PICKLES: Final = "shardscope.pickles/1"
 SETTINGS: Final = "shardscope.settings/1"
 
@@ -75,6 +76,7 @@ NAMES: Final = (
     RUN,
     VERIFICATION,
     DIFF,
+    PEEK,
     MODEL,
     STAGING,
     LEFTOVERS,

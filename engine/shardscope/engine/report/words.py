@@ -119,13 +119,13 @@ overwrites overwritten ovis owlvit own owner owns p pace pack package packaged p
 padding paddings pads page pages pageup pair pairs paligemma parallel parallelism parallelmode param parameter
 parameters params parent parenthesis parse parser parsers parsing part partial partialstate partition partitioned
 partitions parts pass passed passes past patch path pathlib paths pattern patterns payload pb pbtxt pcg pdf pdparams
-peft pefttype pegasus pending people per perceiver perfectly permission permissions permute persimmon persistent person
-phi philox phimoe picked picking pickle pickled pickler picklers pickles picture pid piece pieces pin pins pip pipe
-pipeline pipelines pipes pixtral pkg pkl place placed placeholders placement placements places plain plan plane planned
-planner planning plans plbart plugin point pointer points policy pool pooler pooling port portable pos position
-positions positive posix posixpath possessive possible post power powers pp ppc pre preallocated precise precision
-predict preferred prefix prefixes preflight prepare prepared preprocessor present preserve pretrained prevent preview
-previous print printed prints prior private privileges privs prob probably problem proc process processes
+peek peekoptions peft pefttype pegasus pending people per perceiver perfectly permission permissions permute persimmon
+persistent person phi philox phimoe picked picking pickle pickled pickler picklers pickles picture pid piece pieces pin
+pins pip pipe pipeline pipelines pipes pixtral pkg pkl place placed placeholders placement placements places plain plan
+plane planned planner planning plans plbart plugin point pointer points policy pool pooler pooling port portable pos
+position positions positive posix posixpath possessive possible post power powers pp ppc pre preallocated precise
+precision predict preferred prefix prefixes preflight prepare prepared preprocessor present preserve pretrained prevent
+preview previous print printed prints prior private privileges privs prob probably problem proc process processes
 processgroupstate processor producer producers product profile program programs progress proj project projections
 projector promise promised promises promote promoted promoting promotion prompt proof properties property prophetnet
 proportional proto protobuf protocol protocols prototype prove proven proves proving pt pth pull pure purepath
@@ -163,7 +163,7 @@ staging stale stand standard stands starcoder start started starts stat state st
 stays stem step steps still stock stood stop stopped stops storage storageinfo storagemeta storages store stored stores
 str stranger strategy stray stream stretch stretches strict stride strided stridedshard strides string strings stripped
 stronger structural structure su sub subbyte subclass subclasses subfolder subject subjects subparam subparamshape
-substantial such sudo sufficient suffix sum summand sums support supported supports sure surgery surrogate
+substantial such sudo sufficient suffix sum summand summed sums support supported supports sure surgery surrogate
 surrogateescape surrogatepass surrogates survive survived survivor suva swap swapped sweep swiglu swin switch symbolic
 symlink symmetric sync syntax sys syscall system systems t tab table tables tabs tag tail take taken takes taking talks
 tally tapas tar target targets task tasks tasktype tell tells temp template templates temporary tensor tensorflow
@@ -187,7 +187,7 @@ variants vec vector vendor vendors verb verdict verification verified verify ver
 view views vila vilt virtual visible vision visual vit vl vllm vlm vm vmhwm vocab vocabularies vocabulary vouches
 voxtral vpp w wait waits walk want wanted wants warning warns was watch watched watchoptions wav way ways wb wbits weak
 web weight weights well went were wg what whatever when where wherever whether which while whisper white who whoever
-whole whom whose wide width widths will win window windows windowspath wins wise wish with within without wk wo word
+whole whom whose why wide width widths will win window windows windowspath wins wise wish with within without wk wo word
 wording words work worked worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping
 wraps writable write writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg
 xf xglm xla xlm xlnet xlstm xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos you your z za zamba zarr zarray

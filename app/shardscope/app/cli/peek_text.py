@@ -1,0 +1,221 @@
+"""The numbers of one tensor as text: a grid, what they come to, how they are spread, and where they are large."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import log2
+from typing import Final
+
+from shardscope.app.cli.paragraphs import WIDTH, wrapped
+from shardscope.engine.model.peek import Bin, Heat, PeekDocument, Statistics
+from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.widgets.compare_words import NAME, extents
+from shardscope.widgets.figures import number, plural, size
+
+LEVELS: Final = ".:-=+*#%@"
+"""Of a heat map, from its smallest number above zero to its largest."""
+BARS: Final = 10
+"""Lines of a histogram for each sign, at most."""
+_BAR: Final = 30
+
+
+def text_lines(document: PeekDocument) -> Iterator[str]:
+    """Yield the lines of a text, 80 columns wide unless more columns were asked for."""
+    name = shown(document.name, NAME) or "''"
+    yield from (name[at : at + WIDTH] for at in range(0, len(name), WIDTH))
+    yield from wrapped(_what(document), 2, first="  ")
+    yield ""
+    yield from grid_lines(document)
+    if document.statistics is not None:
+        yield ""
+        yield from statistics_lines(document.statistics)
+        if document.statistics.histogram is not None:
+            yield ""
+            yield from histogram_lines(document.statistics)
+    if document.heat is not None:
+        yield ""
+        yield from heat_lines(document.heat)
+
+
+def _what(document: PeekDocument) -> str:
+    bits = DTYPES[document.dtype].bits
+    total = 1
+    for extent in document.shape:
+        total *= extent
+    said = f"{document.dtype} {extents(document.shape)}, {size(-(-total * bits // 8))}"
+    if document.part_of is not None:
+        said += f", of rank {document.part_of}"
+    files = document.files
+    if files:
+        said += f", in {shown(files[0], 120)}"
+        if len(files) > 1:
+            said += f" and {plural(len(files) - 1, 'more file')}"
+    if document.slice is not None:
+        said += f"; selected {extents(document.selected)}, {plural(document.elements, 'element')}"
+    return said
+
+
+def grid_lines(document: PeekDocument) -> Iterator[str]:
+    """Yield the grid, with the indices of its rows and columns."""
+    grid = document.grid
+    if not grid.values:
+        yield "No element is selected."
+        return
+    if grid.leading and len(document.selected) > 2:
+        yield f"at {', '.join(map(str, grid.leading))} of the dimensions before:"
+    cells = [[_short(word, document.dtype) for word in row] for row in grid.values]
+    heads = [str(column) for column in grid.columns]
+    widths = [max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads)]
+    names = [str(row) for row in grid.rows] if len(document.selected) > 1 else [""]
+    label = max(map(len, names))
+    fit = _fitting(widths, WIDTH - label, elided=bool(grid.columns_elided))
+    gap = _middle(grid.columns_elided or len(widths) - len(fit), len(fit))
+    heads, widths = [heads[at] for at in fit], [widths[at] for at in fit]
+    yield _line("", label, heads, widths, gap)
+    down = _middle(grid.rows_elided, len(grid.rows))
+    for at, (name, row) in enumerate(zip(names, cells, strict=True)):
+        if at == down:
+            yield f"{'...':>{label}}  ({plural(grid.rows_elided, 'row')})"
+        yield _line(name, label, [row[column] for column in fit], widths, gap)
+
+
+def _fitting(widths: Sequence[int], room: int, *, elided: bool) -> list[int]:
+    """Return the columns that fit side by side: those in the middle go first."""
+    fit = list(range(len(widths)))
+    while len(fit) > 1:
+        gap = 5 if elided or len(fit) < len(widths) else 0
+        if sum(widths[at] + 2 for at in fit) + gap <= room:
+            break
+        del fit[len(fit) // 2]
+    return fit
+
+
+def _middle(elided: int, shown_: int) -> int | None:
+    return (shown_ + 1) // 2 if elided else None
+
+
+def _line(name: str, label: int, cells: Sequence[str], widths: Sequence[int], gap: int | None) -> str:
+    parts = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
+    if gap is not None:
+        parts.insert(gap, "...")
+    return f"{name:>{label}}  {'  '.join(parts)}".rstrip()
+
+
+def _short(word: str, dtype: str) -> str:
+    """Return a number with the digits that fit beside others."""
+    kind = DTYPES[dtype].kind
+    if kind == "complex":
+        found = complex(word)
+        return f"{found.real:.3g}{found.imag:+.3g}j"
+    return f"{float(word):.5g}" if kind in ("float", "scale") else word
+
+
+def statistics_lines(found: Statistics) -> Iterator[str]:
+    """Yield the figures in two columns."""
+    rows = (
+        ("numbers", number(found.numbers), "zeros", _part(found.zeros, found.numbers)),
+        ("min", _figure(found.min), "NaN", _part(found.nans, found.numbers)),
+        ("max", _figure(found.max), "+inf", _part(found.positive_infinite, found.numbers)),
+        ("mean", _figure(found.mean), "-inf", _part(found.negative_infinite, found.numbers)),
+        ("std", _figure(found.std), "sign and exponent", _used(found)),
+        ("L2", _figure(found.l2), "different values", _distinct(found)),
+    )
+    for label, left, other, right in rows:
+        yield f"  {label:<8}  {left:<24}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
+
+
+def _part(count: int, total: int) -> str:
+    return f"{count:,} ({100 * count / total:.2g}%)" if count and total else f"{count:,}"
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.9g}"
+
+
+def _used(found: Statistics) -> str:
+    if found.exponent_min is None:
+        return "none"
+    return f"{plural(found.sign_exponents, 'pair')}, 2^{found.exponent_min} to 2^{found.exponent_max}"
+
+
+def _distinct(found: Statistics) -> str:
+    return "" if found.distinct is None else number(found.distinct)
+
+
+def histogram_lines(found: Statistics) -> Iterator[str]:
+    """Yield how many numbers there are of each sign and exponent; exponents side by side share a line where there are many."""
+    yield "Finite numbers by sign and magnitude"
+    bins = found.histogram or ()
+    step = max(
+        1, *(-(-_span(some) // BARS) for some in (_of(bins, negative=True), _of(bins, negative=False)))
+    )
+    lines = [
+        (f"-2^{end} to -2^{low}", count)
+        for low, end, count in reversed(_grouped(_of(bins, negative=True), step))
+    ]
+    lines.append(("0", found.zeros))
+    lines += [(f"2^{low} to 2^{end}", count) for low, end, count in _grouped(_of(bins, negative=False), step)]
+    most = max(count for _, count in lines) or 1
+    label = max(len(word) for word, _ in lines)
+    for word, count in lines:
+        bar = "█" * -(-count * _BAR // most)
+        yield f"  {word:>{label}}  {_part(count, found.numbers):<22}  {bar}".rstrip()
+
+
+def _of(bins: Sequence[Bin], *, negative: bool) -> list[Bin]:
+    return sorted((each for each in bins if each.negative is negative), key=lambda each: each.exponent)
+
+
+def _span(bins: Sequence[Bin]) -> int:
+    return bins[-1].exponent - bins[0].exponent + 1 if bins else 0
+
+
+def _grouped(bins: Sequence[Bin], step: int) -> list[tuple[int, int, int]]:
+    """Return the counts of so many exponents each, from the largest down: the largest are the telling ones."""
+    if not bins:
+        return []
+    found = []
+    end = bins[-1].exponent + 1
+    while end > bins[0].exponent:
+        count = sum(each.count for each in bins if end - step <= each.exponent < end)
+        found.append((end - step, end, count))
+        end -= step
+    return found[::-1]
+
+
+def heat_lines(heat: Heat) -> Iterator[str]:
+    """Yield a map with one sign for each box, by the logarithm of its root mean square."""
+    known = [value for row in heat.rms for value in row if value]
+    if not known:
+        yield "No box of the heat map has a number other than zero."
+        return
+    low, high = min(known), max(known)
+    down = [
+        f"{first:,}" if last - first == 1 else f"{first:,}-{last - 1:,}"
+        for first, last in pairwise(heat.row_edges)
+    ]
+    label = max(map(len, down))
+    yield "Root mean square, rows down and the last dimension across"
+    for word, row in zip(down, heat.rms, strict=True):
+        line = "".join(_sign(value, low, high) for value in row)
+        yield f"{word:>{label}}  {line[: WIDTH - label - 2]}".rstrip()
+    across = heat.column_edges
+    widest = max(last - first for first, last in pairwise(across))
+    each = "column" if widest == 1 else f"{number(widest)} columns at most"
+    yield from wrapped(
+        f"one sign is {each} of {number(across[-1])}; {LEVELS[0]} {low:.3g} to {LEVELS[-1]} {high:.3g} in "
+        "equal factors, 0 zero, ! nothing finite"
+    )
+
+
+def _sign(value: float | None, low: float, high: float) -> str:
+    if value is None:
+        return "!"
+    if not value:
+        return "0"
+    if low == high:
+        return LEVELS[len(LEVELS) // 2]
+    place = (log2(value) - log2(low)) / (log2(high) - log2(low))
+    return LEVELS[min(len(LEVELS) - 1, int(place * len(LEVELS)))]

@@ -1,0 +1,104 @@
+"""`shardscope peek` as a person or a script calls it."""
+
+import json
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from shardscope.engine.model.documents import json_schema
+from shardscope.engine.model.exits import ExitCode
+from tests.app.terminal import Command
+
+HOSTILE = "w.\x1b[31m[red]\u202e" + "x" * 300
+
+
+@pytest.fixture
+def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    return Command(capsysbinary)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    numbers = np.random.default_rng(0).normal(size=(90, 5, 200)).astype("f4")
+    numbers[0, 0, :3] = np.nan, np.inf, -np.inf
+    numbers[30:40] = 0
+    numbers[..., 50] *= 1e6
+    tensors = {
+        "weight": numbers,
+        "complex": (numbers[1] - 1j * numbers[2]).astype("c8"),
+        "codes": np.arange(40, dtype="u1"),
+        "flags": np.array([True, False, True]),
+        HOSTILE: numbers[1],
+    }
+    save_file(tensors, tmp_path / "model.safetensors")
+    return str(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["weight", "complex", "codes", "flags", HOSTILE])
+def test_text_is_eighty_columns_wide_and_harmless(command: Command, path: str, name: str) -> None:
+    said = command("peek", path, name, "--histogram", "--heat", "--columns", "40")
+
+    assert said.code == ExitCode.OK
+    assert all(len(line) <= 80 for line in said.out.splitlines())
+    assert not {"\x1b", "\u202e"} & set(said.out)
+
+
+def test_the_text_has_the_edges_the_figures_and_the_map(command: Command, path: str) -> None:
+    said = command("peek", path, "weight", "--stats", "--histogram", "--heat", "--slice", "20:50,0")
+    lines = said.out.splitlines()
+
+    assert lines[:3] == [
+        "weight",
+        "  F32 [90, 5, 200], 351.6 KiB, in model.safetensors; selected [30, 200], 6,000",
+        "  elements",
+    ]
+    assert lines[4].split() == ["0", "1", "2", "...", "197", "198", "199"]
+    assert lines[5].split()[0] == "20"
+    assert "..." in lines[10]
+    assert "(20 rows)" in lines[10]
+    assert any(line.split()[:4] == ["numbers", "6,000", "zeros", "2,000"] for line in lines)
+    assert any(line.startswith("  ") and " 0  2,000 (33%)" in line for line in lines)
+    heat = [line for line in lines if "@" in line and not line.startswith("one sign")]
+    assert heat
+    assert len({line.index("@") for line in heat}) == 1, "the channel that stands out is one column"
+    assert any(line.endswith("0" * 64) for line in lines), "rows of zeros"
+
+
+def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
+    said = command("peek", path, "weight", "--histogram", "--heat", "--json", "--slice", "0")
+
+    found = json.loads(said.out)
+    jsonschema.validate(found, json_schema("shardscope.peek/1"))
+    assert found["selected"] == [5, 200]
+    assert found["grid"]["values"][0][:3] == ["nan", "inf", "-inf"]
+    assert (found["statistics"]["nans"], found["statistics"]["positive_infinite"]) == (1, 1)
+    assert found["heat"]["rms"][0][1] > 0
+    assert path not in said.out
+
+
+def test_a_slice_alone_reads_no_figures(command: Command, path: str) -> None:
+    found = json.loads(command("peek", path, "codes", "--slice", "::10", "--json").out)
+
+    assert found["statistics"] is None
+    assert found["grid"]["values"] == [["0", "10", "20", "30"]]
+    assert found["grid"]["columns"] == [0, 10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("weight", "--slice", "1:2:0"), "peek.slice"),
+        (("weight", "--slice", "0,9"), "peek.index"),
+        (("wieght",), "peek.no_tensor"),
+    ],
+)
+def test_mistakes_are_told_by_a_code(
+    command: Command, path: str, arguments: tuple[str, ...], code: str
+) -> None:
+    said = command("peek", path, *arguments, "--json")
+
+    assert said.code == ExitCode.USAGE
+    assert json.loads(said.out)["error"]["code"] == code
