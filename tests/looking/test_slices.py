@@ -74,6 +74,25 @@ def test_what_is_not_there_is_refused(text: str, code: str) -> None:
     assert caught.value.finding.code == code
 
 
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("...", 105),
+        ("1", 21),
+        ("1:3", 42),
+        (":,1", 7),
+        (":,1:", 14),
+        (":,:,:2", 2),
+        (":,:,0", 1),
+        (":,:,::2", 1),
+        ("::2", 21),
+        ("3,2,1", 1),
+    ],
+)
+def test_runs_are_what_one_read_gets(text: str, run: int) -> None:
+    assert selection(text, (5, 3, 7), "t").run == run
+
+
 def test_edges_are_the_first_and_the_last() -> None:
     assert edges(range(10), 10) == (range(10),)
     assert edges(range(0, 20, 2), 5) == (range(0, 6, 2), range(16, 20, 2))

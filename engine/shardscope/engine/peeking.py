@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MEMORY: Final = 64 << 20
 LEAST: Final = 1 << 20
 """Bytes of buffers below which no budget goes."""
+RUN: Final = 4 << 10
+SCATTERED: Final = 256 << 10
+"""Bytes of buffers where runs are shorter than `RUN` bytes: each may be a read of its own, and who stops it waits for a tile."""
 SCRATCH: Final = 4 << 20
 """Bytes that working on numbers takes beside the tiles, at most."""
 NEAR: Final = 10_000
@@ -119,6 +122,8 @@ def look(
     if tensor.unwritable is not None:
         raise Fault("peek.unreadable", tensor=tensor.name, why=tensor.unwritable)
     budget = max(LEAST, options.memory_bytes - SCRATCH)
+    if chosen.run * DTYPES[tensor.dtype].bits // 8 < RUN:
+        budget = SCATTERED
     with (
         Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
         Tiles(opener_of(source, side.found.inventory), budget, 1) as tiles,

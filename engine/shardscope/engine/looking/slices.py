@@ -43,6 +43,17 @@ class Selection(Struct, frozen=True):
         """How many elements it has."""
         return prod(self.shape)
 
+    @property
+    def run(self) -> int:
+        """How many elements stand side by side in the tensor, row by row, before one is left out."""
+        found = 1
+        for indices, extent in zip(reversed(self.indices), reversed(self.of), strict=True):
+            if indices.step == 1 or len(indices) == 1:
+                found *= len(indices)
+            if indices.step != 1 or len(indices) != extent:
+                break
+        return found
+
 
 def selection(text: str | None, shape: tuple[int, ...], tensor: str) -> Selection:
     """Return what a slice selects; all of it without one. Raises `Fault`: `peek.slice`, `peek.dimensions`, `peek.index`."""
