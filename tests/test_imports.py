@@ -100,3 +100,11 @@ def test_the_explorer_imports_no_framework() -> None:
 
     assert "textual" in held
     assert not held & FRAMEWORKS
+
+
+def test_every_public_name_of_the_engine_leads_somewhere() -> None:
+    from shardscope import engine
+
+    assert [name for name in engine.__all__ if not callable(getattr(engine, name))] == []
+    with pytest.raises(AttributeError):
+        engine.nothing  # noqa: B018

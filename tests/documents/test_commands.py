@@ -27,6 +27,11 @@ ELSEWHERE = (
     ),
     (r".* --scheduler ", "needs a cluster", "tests/test_cluster.py"),
     (r"shardscope watch (?!.*--once)", "runs until it is stopped", "tests/app/test_cli_watch.py"),
+    (
+        r"shardscope bench(?!.*--seconds 0)",
+        "takes the time of a machine that others wait for",
+        "tests/test_benching.py",
+    ),
     (r"shardscope serve ", "serves until it is stopped", "tests/terminal/test_serve.py"),
 )
 """Lines that a test of their own runs: pattern, reason, test."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardscope.engine.applying import Applied, assemble_files, reshard_files, slice_file
+    from shardscope.engine.benching import BenchOptions, bench
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Aim",
     "Applied",
+    "BenchOptions",
     "Converted",
     "Decoding",
     "DiffOptions",
@@ -59,6 +61,7 @@ __all__ = [
     "ShardMaps",
     "WatchOptions",
     "assemble_files",
+    "bench",
     "check",
     "compare_reports",
     "compose",
@@ -144,7 +147,9 @@ def __getattr__(name: str) -> Any:
             from shardscope.engine import modelling
 
             return getattr(modelling, name)
-        case "Preview" | "WatchOptions" | "preview" | "read_known" | "verify" | "watch":
+        case "BenchOptions" | "PeekOptions" | "Preview" | "WatchOptions":
+            return _later(name)
+        case "bench" | "peek" | "preview" | "read_known" | "verify" | "watch":
             return _later(name)
         case "Converted" | "Prepared" | "materialize" | "prepare" | "read_plan" | "read_renames":
             return _conversions(name)
@@ -220,6 +225,10 @@ def _later(name: str) -> Any:
             from shardscope.engine.comparison import verify
 
             return verify
+        case "BenchOptions" | "bench":
+            from shardscope.engine import benching
+
+            return getattr(benching, name)
         case "read_known":
             from shardscope.engine.known import read_known
 

@@ -34,6 +34,7 @@ COMMANDS = (
     "glossary",
     "schema",
     "validate",
+    "bench",
     "config",
     "serve",
     "completion",
@@ -122,6 +123,8 @@ class Front(Helped, click.Group):
         match name:
             case "serve":
                 from shardscope.app.cli.serve import serve as command
+            case "bench":
+                from shardscope.app.cli.bench import bench as command
             case "config":
                 from shardscope.app.cli.config import config as command
             case _:

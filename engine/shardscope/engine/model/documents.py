@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from shardscope.engine.model import schemas
 from shardscope.engine.model.anatomy import ModelDocument
+from shardscope.engine.model.bench import BenchDocument
 from shardscope.engine.model.blocker import Blocker, Code, Param
 from shardscope.engine.model.bundle import BundleDocument
 from shardscope.engine.model.capability import Capability
@@ -246,6 +247,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.REPORT_DIFFERENCE: ReportDifference,
     schemas.LEFTOVERS: LeftoversDocument,
     schemas.SETTINGS: SettingsDocument,
+    schemas.BENCH: BenchDocument,
 }
 """The struct of each document, by its schema name."""
 

@@ -41,6 +41,7 @@ REPORT_DIFFERENCE: Final = "shardscope.report-difference/1"
 LEFTOVERS: Final = "shardscope.leftovers/1"
 LAYOUT: Final = "shardscope.layout/1"
 WATCH: Final = "shardscope.watch/1"
+BENCH: Final = "shardscope.bench/1"
 PEEK: Final = "shardscope.peek/1"
 PICKLES: Final = "shardscope.pickles/1"
 SETTINGS: Final = "shardscope.settings/1"
@@ -85,6 +86,7 @@ NAMES: Final = (
     REPORT_BUNDLE,
     REPORT_DIFFERENCE,
     SETTINGS,
+    BENCH,
 )
 """Every document, in the order of display."""
 

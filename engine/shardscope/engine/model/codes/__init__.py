@@ -10,6 +10,7 @@ from shardscope.engine.model.blocker import Code
 from shardscope.engine.model.codes import (
     anatomy,
     arrays,
+    bench,
     bundle,
     capability,
     claims,
@@ -113,6 +114,7 @@ CODES: Final[dict[str, Code]] = {
         settings.TABLE,
         serving.TABLE,
         watch.TABLE,
+        bench.TABLE,
     )
     for row in table
 }
