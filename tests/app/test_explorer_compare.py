@@ -207,6 +207,25 @@ async def test_hostile_names_are_drawn_as_text(folder: Path, snap: Snap) -> None
         snap(app, "hostile")
 
 
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [(WIDE, "shardscope-light"), ((200, 60), "ansi-dark"), ((80, 24), "no colour")],
+    ids=["120x40 light", "200x60 ansi", "no colour"],
+)
+async def test_in_other_sizes_and_colours(
+    folder: Path, size: tuple[int, int], theme: str, snap: Snap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if theme == "no colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+        theme = "ansi-dark"
+    app = explorer("step-100.safetensors")
+    app.theme = theme
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot, "step-200.safetensors")
+        await press(pilot, "v", "a", "down")
+        snap(app)
+
+
 async def test_pickles_are_decoded_when_asked_and_only_then(
     monkeypatch: pytest.MonkeyPatch, snap: Snap
 ) -> None:

@@ -57,6 +57,24 @@ async def test_the_question_in_other_themes(theme: str, snap: Snap) -> None:
     await snap.run(app, "d")
 
 
+async def test_the_question_without_colour(snap: Snap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = explorer(FakeEngine(opaque()))
+    app.theme = "ansi-dark"
+    await snap.run(app, "d")
+
+
+async def test_pickles_on_a_large_light_terminal(snap: Snap) -> None:
+    app = explorer(FakeEngine(opaque(), decoded=decoded()))
+    app.theme = "ansi-light"
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot)
+        for key in SCREENS["pickles"]:
+            await pilot.press(key)
+            await settle(pilot)
+        snap(app)
+
+
 async def test_refused(snap: Snap) -> None:
     lacking = Fault("isolation.unavailable", facility="a filter of system calls (seccomp)")
     await snap.run(explorer(FakeEngine(opaque(), containment=lacking)), "d")

@@ -161,6 +161,17 @@ async def test_other_themes(theme: str, snap: Snap) -> None:
         snap(app)
 
 
+async def test_names_of_a_checkpoint_do_nothing(snap: Snap) -> None:
+    names = [raw for raw, _ in HOSTILE.values() if not {"\x00", "\ud800", "/"} & set(raw)]
+    app = explorer(FakeEngine(llama()))
+    async with app.run_test(size=SIZES[1]) as pilot:
+        await settle(pilot)
+        await asked(app, descriptor(*names), calls())
+        await settle(pilot)
+        await press(pilot, "p", "c", "n", "n")
+        snap(app)
+
+
 async def test_no_report(snap: Snap) -> None:
     app = explorer(FakeEngine(llama()))
     async with app.run_test(size=SIZES[0]) as pilot:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
+from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.examination import Examination
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, Severity
@@ -192,6 +193,46 @@ async def test_open(
     (tmp_path / "adapter.safetensors").write_bytes(bytes(1000))
     monkeypatch.chdir(tmp_path)
     await snap.run(explorer(FakeEngine(llama()), path=None), size=size)
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [((200, 60), "shardscope-light"), (SIZES[0], "no colour")],
+    ids=["200x60 light", "no colour"],
+)
+async def test_open_on_other_terminals(
+    size: tuple[int, int], theme: str, snap: Snap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("run-1", "run-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(bytes(3000))
+    monkeypatch.chdir(tmp_path)
+    await snap.run(themed(FakeEngine(llama()), theme, monkeypatch, path=None), size=size)
+
+
+@pytest.mark.parametrize(
+    ("found", "size", "theme"),
+    [
+        (broken, (200, 60), "shardscope-dark"),
+        (empty, SIZES[0], "no colour"),
+        (ambiguous, SIZES[1], "shardscope-light"),
+    ],
+    ids=["broken 200x60", "empty no colour", "ambiguous light"],
+)
+async def test_summary_on_other_terminals(
+    found: Any, size: tuple[int, int], theme: str, snap: Snap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await snap.run(themed(FakeEngine(found()), theme, monkeypatch), size=size)
+
+
+def themed(engine: FakeEngine, theme: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Explorer:
+    """Return the explorer in a theme, or without any colour."""
+    if theme == "no colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+        theme = "ansi-dark"
+    app = explorer(engine, **options)
+    app.theme = theme
+    return app
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
