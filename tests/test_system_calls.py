@@ -150,6 +150,18 @@ def test_looking_writes_nothing_speaks_to_nobody_and_opens_nothing_else(
     assert {each.name for each in tmp_path.iterdir() if not each.name.startswith("log.")} == {"ckpt"}
 
 
+def test_watching_opens_what_it_watches_and_nothing_else(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(PLAIN, run / "checkpoint-1")
+    (run / "latest").write_text("checkpoint-1")
+
+    found = calls(tmp_path, "watch", str(run), "--once", "--settle", "0", "--interval", "0.05", "--json")
+
+    assert trespasses(found, str(run)) == []
+    assert any(each.leads_to.endswith("checkpoint-1/config.json") for each in found)
+    assert {each.name for each in tmp_path.iterdir() if not each.name.startswith("log.")} == {"run"}
+
+
 # R034
 def test_a_report_is_written_where_it_was_asked_for_and_nowhere_else(tmp_path: Path) -> None:
     source = shutil.copytree(PLAIN, tmp_path / "ckpt")

@@ -19,9 +19,12 @@ LOOKED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("{all}", "--json"),
         ("{safe}", "--format", "sarif"),
         ("{safe}", "--format", "markdown"),
+        ("{safe}", "{pickled}", "{all}", "--json"),
     ),
+    "watch": (("{all}", "--once", "--settle", "0", "--interval", "0.05", "--json"),),
     "tensors": (("{safe}",), ("{pickled}", "--decode", "--fragments", "--json")),
     "layout": (("{safe}",),),
+    "peek": (("{safe}", "model.norm.weight", "--stats"),),
     "model": (("{safe}",), ("{pickled}", "--decode", "--json")),
     "pickles": (("{pickled}", "--decode"),),
     "plan": (("{safe}",), ("{pickled}", "--decode", "--json")),
@@ -45,6 +48,7 @@ LOOKED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "map": (("check", "{all}/map.json"), ("explain", "{all}/map.json"), ("lower", "{all}/map.json")),
     "validate": (("{all}/map.json",),),
+    "bench": (("--folder", "{out}", "--size", "1MiB", "--seconds", "0"),),
 }
 """What is run of each command that is given a path. Paths are the source's, but for what is written."""
 NO_PATH = {"explain", "matrix", "glossary", "schema", "config", "completion"}
