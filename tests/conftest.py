@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
@@ -22,6 +23,10 @@ from shardscope.widgets.glyphs import choose_glyphs
 if TYPE_CHECKING:
     from textual.app import App
     from textual.pilot import Pilot
+
+# The same examples in every run, however slow the machine: `pytest --hypothesis-profile=default` looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
 
 # A shell that starts the tests in the background leaves them with SIGINT ignored, and every process that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

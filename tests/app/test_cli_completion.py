@@ -51,7 +51,7 @@ def test_commands_and_paths_are_offered_first() -> None:
         ("shardscope exp", ["plain,explore", "plain,explain", "file,exp"]),
         ("shardscope --ver", ["plain,--version", "plain,--verbose"]),
         ("shardscope explain usage.", ["plain,usage.invalid", "plain,usage.no_terminal"]),
-        ("shardscope schema d", ["plain,descriptor", "plain,diff"]),
+        ("shardscope schema d", ["plain,descriptor", "plain,descriptors", "plain,diff"]),
         ("shardscope inspect --digest a", ["plain,auto", "plain,all"]),
         ("shardscope inspect --limit zip_e", ["plain,zip_entries=1000000"]),
         ("shardscope inspect ./mod", ["file,./mod"]),

@@ -21,8 +21,8 @@ from shardscope.engine.parse.pickled import read_pickles
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 DECODER = ("pickle_stream", "pickled")
-PARENTS_OWN = {"tree"}
-"""Reads facts on this side; the worker has no use for it."""
+PARENTS_OWN = {"tree", "outline"}
+"""Read facts on this side; the worker has no use for them."""
 
 
 def streams() -> dict[str, bytes]:
