@@ -45,11 +45,12 @@ class Exponents:
         low, high = max(1, first + bias), min(last, end + bias)
         rest = wide
         if low <= high:
-            outside = bits < (low << fraction)
-            if max(-least, most) >= 2.0 ** (high - bias) * 2:
-                outside |= bits >= ((high + 1) << fraction)
-            if not np.count_nonzero(outside):
+            above = max(-least, most) >= 2.0 ** (high - bias) * 2
+            if not above and int(bits.min()) >= low << fraction:
                 return 0
+            outside = bits < (low << fraction)
+            if above:
+                outside |= bits >= ((high + 1) << fraction)
             rest = wide[outside]
         zeros = len(rest) - int(np.count_nonzero(rest))
         if zeros < len(rest):

@@ -19,6 +19,7 @@ from shardscope.engine.model.tensors import DTYPES
 BLOCK: Final = 64 << 10
 """Numbers that are worked on at one time."""
 
+_SIGNLESS: Final = {2: 0x7FFF, 4: 0x7FFF_FFFF, 8: 0x7FFF_FFFF_FFFF_FFFF}
 _ROW: Final = 4 << 10
 
 Bytes = NDArray[np.uint8]
@@ -143,7 +144,7 @@ class Summed:
         np.copyto(wide, numbers, casting="unsafe")
         self._add_sums(wide)
         if halves:
-            bits = np.bitwise_and(data.view("<u2"), np.uint16(0x7FFF))
+            bits = unsigned(data.view("<u2"))
         else:
             bits = unsigned(numbers if numbers.dtype == np.float32 else wide)
         self._zeros += self._exponents.add(bits, wide, float(least), float(most))
@@ -189,7 +190,10 @@ class Summed:
 
 def unsigned(numbers: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
     """Return the bits of floats without their signs."""
-    found: NDArray[np.unsignedinteger[Any]] = np.abs(numbers).view(f"<u{numbers.itemsize}")
+    bits = numbers.view(f"<u{numbers.itemsize}")
+    found: NDArray[np.unsignedinteger[Any]] = np.bitwise_and(
+        bits, bits.dtype.type(_SIGNLESS[numbers.itemsize])
+    )
     return found
 
 
