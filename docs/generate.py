@@ -81,6 +81,11 @@ def exit_codes() -> str:
         "|---:|---|---|",
     ]
     lines += [f"| {code.value} | {code.name.lower()} | {meaning} |" for code, meaning in MEANINGS.items()]
+    lines += [
+        "",
+        "A command that takes several paths ends with the first of these in that order; what each path would give alone stands in its",
+        "document. 0 and 1 are answers; a code above says what keeps the answer partial, or away. [Automating](automating.md) has scripts.",
+    ]
     return "\n".join([*lines, ""])
 
 

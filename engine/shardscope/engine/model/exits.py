@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     BLOCKED = 1
-    """A blocker blocks inspection, or stands at or above `--fail-on`; a difference found by diff or verify."""
+    """A blocker blocks inspection, or stands at or above `--fail-on`; a difference found by diff or verify; something incomplete by watch --once."""
     USAGE = 2
     UNREADABLE = 3
     """The source cannot be examined: missing, unreadable, not a file or folder."""
@@ -50,7 +50,7 @@ def most_specific(codes: Iterable[ExitCode]) -> ExitCode:
 
 MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "Done, and nothing at or above `--fail-on` was found.",
-    ExitCode.BLOCKED: "A blocker blocks inspection or stands at or above `--fail-on`, or `diff` or `verify` found a difference.",
+    ExitCode.BLOCKED: "A blocker blocks inspection or stands at or above `--fail-on`, `diff` or `verify` found a difference, or `watch --once` something incomplete.",
     ExitCode.USAGE: "The command line is wrong, or the explorer has no terminal. Nothing was read.",
     ExitCode.UNREADABLE: "The source cannot be examined: missing, unreadable, neither file nor folder.",
     ExitCode.LIMIT: "A limit was reached; the blocker names it and `--limit` raises it.",
