@@ -18,7 +18,16 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.schemas import WATCH
 from shardscope.engine.model.source import Identity
 from shardscope.engine.model.watch import Tally, WatchEvent
-from shardscope.engine.steps import ITERATION, LATEST, Tracker, awaited, is_temporary, number_of
+from shardscope.engine.steps import (
+    ITERATION,
+    LATEST,
+    Sight,
+    Tracker,
+    awaited,
+    is_temporary,
+    look_at,
+    number_of,
+)
 from shardscope.engine.watching import Senses, WatchOptions, watch
 from tests.checkpoints import write_safetensors, write_sharded
 
@@ -423,6 +432,31 @@ def test_what_cannot_be_watched_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(Fault) as raised:
         seen(tmp_path, limits=Limits(files=2))
     assert raised.value.finding.code == "limit.files"
+
+
+def test_a_folder_that_cannot_be_read_is_told_after_the_patience_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sharded(tmp_path / "checkpoint-1")
+    looked = look_at
+    deaf = [True]
+
+    def look(path: str, limits: Limits, cancel: threading.Event | None = None) -> Sight:
+        if deaf[0]:
+            raise Fault("source.unreadable", file=path, reason="Permission denied")
+        return looked(path, limits, cancel)
+
+    monkeypatch.setattr("shardscope.engine.watching.look_at", look)
+    events = seen(tmp_path, QUIET)
+    assert words(events) == [("incomplete", "checkpoint-1")]
+    assert "Permission denied" in events[0].why[0]
+
+    def hear() -> None:
+        deaf[0] = False
+
+    events = seen(tmp_path, [*[nothing] * 10, hear, *QUIET], patience=5.0)
+
+    assert words(events) == [("incomplete", "checkpoint-1"), ("complete", "checkpoint-1")]
 
 
 def test_a_folder_beyond_a_limit_is_never_complete(tmp_path: Path) -> None:

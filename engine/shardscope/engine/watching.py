@@ -51,7 +51,7 @@ class WatchOptions(Struct, frozen=True):
     """End when each folder has held still for the settle time; one that never does ends the watch after the patience, or after
     twice the settle time where its name has no number."""
     until: int | None = None
-    """End after a look at the end of which this many were told as complete."""
+    """End after a look at the end of which this many were told as complete; those of `known` are not counted."""
     tracker: bool = True
     """Wait for the trackers beside the folders."""
     known: Mapping[str, str] = {}
@@ -161,7 +161,7 @@ class _Watch:
                 self.others += 1
             elif entry.kind is Kind.DIRECTORY and name not in self.folders:
                 before = None if first else (self.trackers or {})
-                self.folders[name] = _Folder(name, entry, before)
+                self.folders[name] = _Folder(name, entry, before, since=now)
         again = self._turn()
         for folder in list(self.folders.values()):
             entry = entries[folder.name]
@@ -291,7 +291,9 @@ class _Watch:
     def rest(self) -> None:
         """Wait until the next look; what is to end soon does not wait longer than it has to."""
         settle = self.options.settle
-        seconds = min(self.options.interval, settle) if self.options.once and settle else self.options.interval
+        seconds = (
+            min(self.options.interval, settle) if self.options.once and settle else self.options.interval
+        )
         (self.senses.pause or self.cancel.wait)(seconds)
 
     def end(self) -> Iterator[WatchEvent]:
@@ -336,6 +338,7 @@ def _is_folder(entry: Entry) -> bool:
 
 
 def _counts(folder: _Folder) -> bool:
-    """Tell whether a folder is to be a checkpoint: it is one in part, or is numbered like a step and holds something."""
+    """Tell whether a folder is to be a checkpoint: it is one in part, or is numbered like a step and does not seem empty."""
     recognised = folder.verdict is not None and folder.verdict.checkpoint
-    return recognised or (number_of(folder.name) is not None and folder.sight.files > 0)
+    unread = folder.seen is None and folder.decided
+    return recognised or (number_of(folder.name) is not None and (folder.sight.files > 0 or unread))

@@ -21,7 +21,7 @@ from shardscope.engine.model.watch import WatchEvent, WatchWord
             "shardscope watch ./run --json --known events.jsonl >> events.jsonl",
             "Events for a program, and none twice after a restart.",
         ),
-        ("shardscope watch ./run --until 1 --json", "Wait for the next one."),
+        ("shardscope watch ./run --json --known events.jsonl --until 1", "Wait for one that is new."),
     ),
     notes="""Complete means: two looks at least --settle seconds apart saw the same names, sizes and times; nothing is missing by
     names, headers and indices; and what its producer writes last is there: DCP's .metadata, an index, the tracker that names it
@@ -46,7 +46,7 @@ from shardscope.engine.model.watch import WatchEvent, WatchWord
     "--until",
     type=click.IntRange(min=1),
     metavar="N",
-    help="End when N were told as complete.",
+    help="End when N were told as complete; those of --known do not count.",
 )
 @click.option(
     "--interval",
