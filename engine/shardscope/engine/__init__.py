@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shardscope.engine.previewing import Preview, preview
     from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
     from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
+    from shardscope.engine.scanning import scan
     from shardscope.engine.shardmaps import (
         ShardMaps,
         read_deepspeed,
@@ -93,6 +94,7 @@ __all__ = [
     "read_shard_map",
     "read_transfer",
     "reshard_files",
+    "scan",
     "scatter",
     "shard_picture",
     "slice_file",
@@ -213,6 +215,10 @@ def _conversions(name: str) -> Any:
 def _later(name: str) -> Any:
     """Return what looks at one thing alone, or at something again: an output against its source, a folder as it fills."""
     match name:
+        case "scan":
+            from shardscope.engine.scanning import scan
+
+            return scan
         case "PeekOptions" | "peek":
             from shardscope.engine import peeking
 

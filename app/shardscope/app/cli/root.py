@@ -18,6 +18,7 @@ COMMANDS = (
     "watch",
     "tensors",
     "peek",
+    "scan",
     "model",
     "layout",
     "pickles",
@@ -91,6 +92,8 @@ class Front(Helped, click.Group):
         match name:
             case "tensors":
                 from shardscope.app.cli.tensors import tensors as command
+            case "scan":
+                from shardscope.app.cli.scan import scan as command
             case "peek":
                 from shardscope.app.cli.peek import peek as command
             case "model":

@@ -36,6 +36,7 @@ from shardscope.engine.model.peek import PeekDocument
 from shardscope.engine.model.piece import Piece
 from shardscope.engine.model.plan import Plan
 from shardscope.engine.model.reports import Report, ReportBundle, ReportDifference, ReportManifest
+from shardscope.engine.model.scan import ScanDocument
 from shardscope.engine.model.settings import SettingsDocument
 from shardscope.engine.model.shardmap import ShardMapDocument
 from shardscope.engine.model.sources import SourceRegister
@@ -237,6 +238,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.VERIFICATION: VerificationDocument,
     schemas.DIFF: DiffDocument,
     schemas.PEEK: PeekDocument,
+    schemas.SCAN: ScanDocument,
     schemas.MODEL: ModelDocument,
     schemas.MAPPING: MappingDocument,
     schemas.BUNDLE: BundleDocument,

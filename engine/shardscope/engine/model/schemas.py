@@ -43,6 +43,7 @@ LAYOUT: Final = "shardscope.layout/1"
 WATCH: Final = "shardscope.watch/1"
 BENCH: Final = "shardscope.bench/1"
 PEEK: Final = "shardscope.peek/1"
+SCAN: Final = "shardscope.scan/1"
 PICKLES: Final = "shardscope.pickles/1"
 SETTINGS: Final = "shardscope.settings/1"
 
@@ -78,6 +79,7 @@ NAMES: Final = (
     VERIFICATION,
     DIFF,
     PEEK,
+    SCAN,
     MODEL,
     STAGING,
     LEFTOVERS,

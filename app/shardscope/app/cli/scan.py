@@ -1,0 +1,111 @@
+"""`shardscope scan`: what stands out in the numbers of a checkpoint."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from shardscope.app.cli.command import command
+from shardscope.app.cli.examine import reading
+from shardscope.app.cli.paragraphs import wrapped
+from shardscope.app.cli.planning import Size, bounds_of, decoding_of
+from shardscope.app.cli.session import Session
+from shardscope.app.cli.watching import watching
+from shardscope.engine.model.exits import ExitCode
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.decoded import Listed
+    from shardscope.engine.model.scan import ScanDocument
+
+ROWS: Final = 40
+"""Findings that are shown before the rest is counted."""
+
+
+@command(
+    "scan",
+    short_help="Find what stands out in the numbers of a checkpoint.",
+    examples=(
+        ("shardscope scan ./ckpt", "Every number of it, read once."),
+        ("shardscope scan ./ckpt --fail-on error --quiet", "In a pipeline: exit 1 on any NaN."),
+        ("shardscope scan ./zero --decode --component all", "With optimizer states."),
+        ("shardscope scan ./ckpt --json | jq '.findings[].code'", "For a program."),
+    ),
+    notes="""Found are NaN and infinite numbers (error), tensors of zeros alone and stretches of 64 KiB of zeros and more, as holes and
+    writes that stopped leave them (warning), tensors of one number alone, copies of other tensors, and what could not be read (info).
+    Tied tensors that are stored once are no copies.""",
+    exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT)],
+)
+@reading
+@click.option("--decode", is_flag=True, help="Read pickles as data in a contained worker, for this run.")
+@click.option(
+    "--component",
+    type=click.Choice(["model", "optimizer", "other", "all"]),
+    default="model",
+    show_default=True,
+    help="Which tensors are read.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    help="Exit with 1 when something of this severity or above was found.",
+)
+@click.option("--memory", type=Size(), default="64MiB", show_default=True, help="Bytes of buffers.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def scan(
+    session: Session,
+    path: str,
+    limits: tuple[tuple[str, int], ...],
+    hf_cache: bool,
+    progress: bool | None,
+    decode: bool,
+    component: "Listed",
+    fail_on: str | None,
+    memory: int,
+    as_json: bool,
+) -> int:
+    """Read every number of the checkpoint at PATH once and say what stands out.
+
+    Tensors are read through their shard maps, tile by tile, within --memory bytes of buffers.
+    """
+    from shardscope.engine import scanning
+    from shardscope.engine.model.blocker import Severity
+
+    with (
+        session.interrupt.cooperative() as cancel,
+        watching(session, progress, machine=as_json) as report,
+    ):
+        found = scanning.scan(
+            path,
+            component=component,
+            memory_bytes=memory,
+            decoding=decoding_of("verify", limits, decode=decode),
+            limits=bounds_of(limits),
+            hf_cache=hf_cache,
+            cancel=cancel,
+            progress=report,
+        )
+    if as_json:
+        from shardscope.engine.model.descriptor import to_json
+
+        session.out.write(to_json(found).encode())
+    elif not session.quiet:
+        lines = text_lines(found, everything=session.verbose > 0)
+        session.out.write_text("".join(f"{line}\n" for line in lines))
+    least = None if fail_on is None else Severity(fail_on)
+    failed = least is not None and any(each.severity.rank >= least.rank for each in found.findings)
+    return ExitCode.BLOCKED if failed else ExitCode.OK
+
+
+def text_lines(found: "ScanDocument", *, everything: bool) -> Iterator[str]:
+    """Yield what was read, and what stands out in it."""
+    from shardscope.widgets.figures import plural, size
+
+    yield f"{plural(found.tensors, 'tensor')} read, {size(found.bytes)}: {plural(len(found.findings), 'finding')}"
+    if found.opaque_files:
+        yield f"{plural(found.opaque_files, 'file')} not read: decoding was not asked for, or failed"
+    rows = found.findings if everything else found.findings[:ROWS]
+    for item in rows:
+        yield from wrapped(item.message, 10, first=item.severity.value)
+    if len(rows) < len(found.findings):
+        yield f"... and {plural(len(found.findings) - len(rows), 'more finding')} (-v and --json have all)"

@@ -1,0 +1,56 @@
+"""`shardscope scan` as a person or a pipeline calls it."""
+
+import json
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from shardscope.engine.model.documents import json_schema
+from shardscope.engine.model.exits import ExitCode
+from tests.app.terminal import Command
+
+
+@pytest.fixture
+def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    return Command(capsysbinary)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    tensors = {"w.\x1b[31m" + "x" * 200: np.zeros(9, "f4"), "norm": np.ones(9, "f4")}
+    save_file(tensors, tmp_path / "model.safetensors")
+    return str(tmp_path / "model.safetensors")
+
+
+def test_the_text_names_each_finding_and_hides_no_escape(command: Command, path: str) -> None:
+    said = command("scan", path)
+
+    assert said.code == ExitCode.OK
+    assert said.out.startswith("2 tensors read, 72 B: 2 findings\n")
+    assert "\x1b" not in said.out
+    assert "info      All 9 numbers of norm are the same one, 1." in said.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("least", "code"),
+    [("error", ExitCode.OK), ("warning", ExitCode.BLOCKED), ("info", ExitCode.BLOCKED)],
+)
+def test_a_gate_closes_at_its_severity(command: Command, path: str, least: str, code: ExitCode) -> None:
+    said = command("scan", path, "--fail-on", least, "--quiet")
+
+    assert said.code == code
+    assert not said.out
+
+
+def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
+    found = json.loads(command("scan", path, "--json").out)
+
+    jsonschema.validate(found, json_schema("shardscope.scan/1"))
+    assert [each["code"] for each in found["findings"]] in (
+        ["scan.zeros", "scan.constant"],
+        ["scan.constant", "scan.zeros"],
+    )
+    assert path not in json.dumps(found)
