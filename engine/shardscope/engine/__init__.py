@@ -151,7 +151,7 @@ def __getattr__(name: str) -> Any:
             return getattr(modelling, name)
         case "BenchOptions" | "PeekOptions" | "Preview" | "WatchOptions":
             return _later(name)
-        case "bench" | "peek" | "preview" | "read_known" | "verify" | "watch":
+        case "bench" | "peek" | "preview" | "read_known" | "scan" | "verify" | "watch":
             return _later(name)
         case "Converted" | "Prepared" | "materialize" | "prepare" | "read_plan" | "read_renames":
             return _conversions(name)
