@@ -7,6 +7,7 @@ import pytest
 
 from shardscope.app.explorer.copied import CopiedNames, names_text
 from shardscope.app.explorer.dialogs import CopiedCommand
+from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.file_layout import ByteRange, FileLayout
@@ -182,6 +183,17 @@ async def test_a_folder_has_no_bytes_and_the_panel_still_opens() -> None:
         await pilot.press("f", "home", "b")
         await settle(pilot)
         assert app.screen.query_one(LayoutPanel).file_layout.file == SHARDS[0]
+
+
+async def test_a_module_has_no_map_and_says_so() -> None:
+    app = explorer(FakeEngine(mixture()))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for key in ("6", "t", "down", "m"):
+            await pilot.press(key)
+            await settle(pilot)
+        assert isinstance(app.screen, Explore)
+        assert ["open the module" in each.message for each in app._notifications] == [True]
 
 
 async def test_an_error_while_laying_out_leaves_the_rest_standing() -> None:

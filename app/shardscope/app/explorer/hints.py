@@ -39,6 +39,7 @@ ORDER: Final = (
     "shardmap.target",
     "shardmap.back",
     "explore.search",
+    "explore.shard_map",
     "ranks.next",
     "open.path",
     "open.cache",

@@ -50,7 +50,6 @@ class Workspace(Layouts):
             "m",
             "shard_map",
             "Shard map",
-            show=False,
             id="explore.shard_map",
             tooltip="Draw which rank holds what of the tensor under the cursor",
         ),
@@ -221,8 +220,12 @@ class Workspace(Layouts):
         from shardscope.widgets.tensor_table import TensorPanel
 
         panel = self.panels.front
-        if isinstance(panel, TensorPanel) and panel.tensor is not None and panel.row is not None:
+        if not isinstance(panel, TensorPanel):
+            return
+        if panel.tensor is not None and panel.row is not None:
             self.post_message(MapWanted(panel.tensor, panel.whole(panel.row)))
+        else:
+            self.notify("A map is of one tensor: open the module, and choose one in it.", markup=False)
 
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
@@ -254,7 +257,7 @@ class Workspace(Layouts):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which keys work now: matches are gone through while there is a search."""
         if action == "shard_map":
-            return self.panels.active == "tensors"
+            return self.panels.active == "tensors" and self._found.descriptor.tensors.count > 0
         if action == "open_part":
             return bool(self._found.parts)
         if action == "panel":

@@ -53,8 +53,8 @@ _FRAME: Final = (
     ),
     _error(
         "header.truncated",
-        "{file:path} is cut off: its tensor data is short by {missing:bytes} ({expected:bytes} declared, {found:bytes} "
-        "present).",
+        "{file:path} is cut off: its tensor data is short by {missing:bytes}, {expected:bytes} declared and {found:bytes} "
+        "present.",
         "Fetch the file again; a download that resumes needs only the missing end.",
         "The header is whole and lists its tensors, but the data after it is shorter than the header says. Tensors "
         "near the end of the file are damaged.",
