@@ -167,13 +167,16 @@ def test_a_tensor_behind_a_pickle_asks_for_decoding() -> None:
     fault = refused(FIXTURES / "hf/bin_sharded/checkpoint", "lm_head.weight")
 
     assert fault.finding.code == "peek.opaque"
+    with pytest.raises(Fault) as caught:
+        peek(FIXTURES / "hf/bin_sharded/checkpoint", "absent", decoding=decoding())
+    assert caught.value.finding.code == "peek.no_tensor"
+    assert refused(FIXTURES / "orbax/ocdbt/checkpoint", "x").finding.code == "peek.unread"
 
 
 def test_a_quantised_type_is_not_guessed() -> None:
-    path = FIXTURES / "gguf/llama_mixed/checkpoint"
-    fault = refused(path, "blk.0.attn_q.weight")
+    fault = refused(FIXTURES / "gguf/llama_mixed/checkpoint", "blk.0.attn_q.weight")
 
-    assert fault.finding.code in ("peek.unreadable", "peek.no_tensor")
+    assert fault.finding.code == "peek.unreadable"
 
 
 def test_progress_reaches_its_end_and_a_stop_is_heard(small: Path) -> None:

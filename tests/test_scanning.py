@@ -111,7 +111,11 @@ def test_nothing_to_read_is_no_clean_answer(path: Path) -> None:
     with pytest.raises(Fault) as empty:
         scan(path, component="optimizer")
 
+    with pytest.raises(Fault) as unread:
+        scan(FIXTURES / "orbax/ocdbt/checkpoint")
+
     assert opaque.value.finding.code == "scan.nothing"
+    assert unread.value.finding.code == "peek.unread"
     assert empty.value.finding.code == "scan.empty"
 
 

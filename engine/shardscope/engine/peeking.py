@@ -17,6 +17,7 @@ from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.peek import Grid, Heat, PeekDocument, Statistics
 from shardscope.engine.model.piece import Lowered
@@ -86,25 +87,37 @@ def peek(
     side = side_of(
         path, limits=bounds, hf_cache=hf_cache, decoding=decoding, cancel=cancel, progress=progress
     )
-    tensor = tensor_of(side, name, wanted.rank)
+    tensor = tensor_of(side, name, wanted.rank, decoded=decoding is not None)
     return look(side, tensor, wanted, cancel=cancel, progress=progress)
 
 
-def tensor_of(side: Side, name: str, rank: int | None = None) -> LogicalTensor:
-    """Return the tensor of a name. Raises `Fault`: `peek.no_tensor`, `peek.opaque`, `peek.several`."""
+def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool = False) -> LogicalTensor:
+    """Return the tensor of a name; `decoded`: what needs decoding was decoded, as far as it could be.
+
+    Raises `Fault`: `peek.no_tensor`, `peek.opaque`, `peek.unread`, `peek.several`.
+    """
     tensors = side.catalogue.tensors
     found = [each for each in tensors if each.name == name]
     if rank is not None:
         found = [each for each in found if each.part_of in (rank, None)]
     if not found:
-        opaque = side.found.descriptor.tensors.files_opaque
-        if opaque:
+        opaque = opaque_files(side)
+        if opaque and not decoded:
             raise Fault("peek.opaque", tensor=name, files=opaque)
         near = get_close_matches(name[:256], (each.name for each in tensors[:NEAR]), n=1)
         raise Fault("peek.no_tensor", tensor=name, count=len(tensors), nearest=near[0] if near else "none")
     if len(found) > 1 and found[0].part_of is not None:
         raise Fault("peek.several", tensor=name, count=len(found), rank=found[0].part_of)
     return found[0]
+
+
+def opaque_files(side: Side) -> int:
+    """Return how many files may hold tensors that are not listed. Raises `Fault` `peek.unread` where decoding would not help."""
+    opaque = side.found.descriptor.tensors.files_opaque
+    name = side.found.descriptor.classification.format
+    if opaque and not side.catalogue.tensors and name in NOT_CONVERTED - DECODED:
+        raise Fault("peek.unread", format=FORMAT_TITLES[name], files=opaque)
+    return opaque
 
 
 def look(

@@ -17,7 +17,7 @@ from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.scan import ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from shardscope.engine.model.text import display_name
-from shardscope.engine.peeking import LEAST, MEMORY, SCRATCH
+from shardscope.engine.peeking import LEAST, MEMORY, SCRATCH, opaque_files
 from shardscope.engine.sides import side_of
 from shardscope.engine.source.source import Source
 
@@ -41,7 +41,7 @@ def scan(
 ) -> ScanDocument:
     """Read every number of a checkpoint and say what stands out.
 
-    Raises `Fault`: those of `inspect`, `scan.nothing`, `scan.empty`, and those of maps and of reading; `Cancelled`.
+    Raises `Fault`: those of `inspect`, `scan.nothing`, `scan.empty`, `peek.unread`, and those of maps and of reading; `Cancelled`.
     """
     from shardscope.engine.convert.comparing import Tiles
 
@@ -53,10 +53,10 @@ def scan(
         cancel=cancel,
         progress=progress,
     )
-    opaque = side.found.descriptor.tensors.files_opaque
+    opaque = opaque_files(side)
     tensors = [each for each in side.catalogue.of(component) if each.alias_of is None]
     if not tensors:
-        if opaque:
+        if opaque and decoding is None:
             raise Fault("scan.nothing", files=opaque)
         raise Fault("scan.empty", count=len(side.catalogue.tensors))
     findings: list[Blocker] = []

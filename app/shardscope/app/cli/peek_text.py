@@ -160,7 +160,7 @@ def histogram_lines(found: Statistics) -> Iterator[str]:
     most = max(count for _, count in lines) or 1
     label = max(len(word) for word, _ in lines)
     for word, count in lines:
-        bar = "█" * -(-count * _BAR // most)
+        bar = "#" * -(-count * _BAR // most)
         yield f"  {word:>{label}}  {_part(count, found.numbers):<22}  {bar}".rstrip()
 
 

@@ -26,6 +26,15 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.NEEDS_DECODING,
     ),
     Code(
+        "peek.unread",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "No number can be read: {format:word} is recognised only, and {files:count file} {files:verb hold} what is in it.",
+        "Use a tool of that format.",
+        "Nothing here reads more of the format, and decoding does not either.",
+        exit=ExitCode.UNSUPPORTED,
+    ),
+    Code(
         "peek.several",
         Severity.ERROR,
         Stage.DESCRIBE,
