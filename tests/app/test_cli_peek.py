@@ -102,3 +102,19 @@ def test_mistakes_are_told_by_a_code(
 
     assert said.code == ExitCode.USAGE
     assert json.loads(said.out)["error"]["code"] == code
+
+
+def test_packed_integers_are_taken_apart(command: Command, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.safetensors"
+    save_file({"qweight": np.array([[0x76543210, -1]], "i4"), "scales": np.ones(3, "f2")}, packed)
+
+    found = json.loads(command("peek", str(packed), "qweight", "--bits", "4", "--stats", "--json").out)
+    text = command("peek", str(packed), "qweight", "--bits", "4").out
+
+    assert found["grid"]["values"] == [["0 1 2 3 4 5 6 7", "15 15 15 15 15 15 15 15"]]
+    assert (found["elements"], found["statistics"]["numbers"], found["statistics"]["distinct"]) == (2, 16, 9)
+    assert "taken apart into numbers of 4 bits" in " ".join(text.split())
+    for arguments in (("scales", "--bits", "4"), ("qweight", "--bits", "4", "--heat")):
+        said = command("peek", str(packed), *arguments, "--json")
+        assert said.code == ExitCode.USAGE
+        assert json.loads(said.out)["error"]["code"] == "peek.bits"

@@ -160,3 +160,20 @@ def test_a_heat_map_has_the_root_mean_squares_of_boxes(dtype: str, shape: tuple[
             held = box[np.isfinite(box)]
             value = found.rms[row][column]
             assert value == (pytest.approx(np.sqrt(held.mean()), rel=1e-9) if len(held) else None)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["I32", "U8", "I64"])
+def test_packed_integers_are_counted_number_by_number(dtype: str, bits: int) -> None:
+    each = DTYPES[dtype].bits // 8
+    data = np.random.default_rng(bits).integers(0, 200, 3 * 64 * each, "u1")
+    whole = int.from_bytes(data.tobytes(), "little")
+    numbers = [whole >> at & (1 << bits) - 1 for at in range(0, 8 * len(data), bits)]
+    sums = summing(dtype, histogram=True, bits=bits)
+
+    sums.add(data[: 64 * each], 64)
+    sums.add(data[64 * each :], 128)
+
+    found = sums.statistics()
+    hold(found, np.array(numbers, "f8"))
+    assert found.distinct == len(set(numbers))

@@ -30,6 +30,7 @@ from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.comparing import Tiles
+    from shardscope.engine.looking.statistics import Bytes
 
 MEMORY: Final = 64 << 20
 LEAST: Final = 1 << 20
@@ -49,6 +50,8 @@ class PeekOptions(Struct, frozen=True):
     """What is looked at."""
 
     slice: str | None = None
+    bits: int | None = None
+    """1, 2 or 4: integers are taken apart into such numbers, from the lowest bit on."""
     rank: int | None = None
     """Of several tensors of one name, that of this rank."""
     statistics: bool = False
@@ -134,6 +137,9 @@ def look(
     chosen = selection(options.slice, tensor.shape, tensor.name)
     if tensor.unwritable is not None:
         raise Fault("peek.unreadable", tensor=tensor.name, why=tensor.unwritable)
+    kind = DTYPES[tensor.dtype].kind
+    if options.bits is not None and (kind not in ("int", "uint") or options.heat):
+        raise Fault("peek.bits", tensor=tensor.name, dtype=tensor.dtype, bits=options.bits)
     budget = max(LEAST, options.memory_bytes - SCRATCH)
     if chosen.run * DTYPES[tensor.dtype].bits // 8 < RUN:
         budget = SCATTERED
@@ -149,6 +155,7 @@ def look(
             shape=tensor.shape,
             part_of=tensor.part_of,
             slice=options.slice,
+            bits=options.bits,
             selected=chosen.shape,
             elements=chosen.elements,
             fragments=len(tensor.fragments),
@@ -172,7 +179,7 @@ def _grid(tensor: LogicalTensor, chosen: Selection, options: PeekOptions, tiles:
     words: tuple[tuple[str, ...], ...] = ()
     if chosen.elements and shown[0] and shown[1]:
         layout = slices.corners(chosen, down, across)
-        words = _words(tensor, layout, (len(shown[0]), len(shown[1])), tiles)
+        words = _words(tensor, layout, (len(shown[0]), len(shown[1])), options.bits, tiles)
     leading = tuple(
         each.start for dim, each in enumerate(chosen.indices) if dim not in kept and chosen.elements
     )
@@ -180,16 +187,18 @@ def _grid(tensor: LogicalTensor, chosen: Selection, options: PeekOptions, tiles:
 
 
 def _words(
-    tensor: LogicalTensor, layout: Lowered, shape: tuple[int, int], tiles: "Tiles"
+    tensor: LogicalTensor, layout: Lowered, shape: tuple[int, int], bits: int | None, tiles: "Tiles"
 ) -> tuple[tuple[str, ...], ...]:
     from shardscope.engine.convert.work import Written
     from shardscope.engine.diffing.numbers import in_words, singles
+    from shardscope.engine.looking.statistics import apart
+
+    def word(element: "Bytes") -> str:
+        return in_words(element, tensor.dtype) if bits is None else " ".join(map(str, apart(element, bits)))
 
     words: list[str] = []
     for stretch in tiles.stretches([Written(tensor, tensor.dtype, 0, layout)]):
-        words += (
-            in_words(each, tensor.dtype) for each in singles(stretch.data[0], tensor.dtype, stretch.elements)
-        )
+        words += map(word, singles(stretch.data[0], tensor.dtype, stretch.elements))
     return tuple(tuple(words[row * shape[1] : (row + 1) * shape[1]]) for row in range(shape[0]))
 
 
@@ -206,7 +215,7 @@ def _everything(
     from shardscope.engine.looking.heat import Heating
     from shardscope.engine.looking.statistics import summing
 
-    sums = summing(tensor.dtype, histogram=options.histogram)
+    sums = summing(tensor.dtype, histogram=options.histogram, bits=options.bits)
     heating = Heating(tensor.dtype, chosen.shape, options.heat_rows, options.heat_columns)
     each = DTYPES[tensor.dtype].bits / 8
     said = Progress("peek", 0, int(chosen.elements * each), "bytes", display_name(tensor.name, 120))

@@ -49,6 +49,11 @@ MOST = 64
     show_default=True,
     help="Columns of the grid; text has those that fit.",
 )
+@click.option(
+    "--bits",
+    type=click.Choice(["1", "2", "4"]),
+    help="Take packed integers apart into numbers of so many bits, from the lowest bit on.",
+)
 @click.option("--rank", type=click.IntRange(0), help="Of several tensors of one name, that of this rank.")
 @click.option("--decode", is_flag=True, help="Read pickles as data in a contained worker, for this run.")
 @click.option("--memory", type=Size(), default="64MiB", show_default=True, help="Bytes of buffers.")
@@ -67,6 +72,7 @@ def peek(
     heat: bool,
     rows: int,
     columns: int,
+    bits: str | None,
     rank: int | None,
     decode: bool,
     memory: int,
@@ -80,6 +86,7 @@ def peek(
 
     options = peeking.PeekOptions(
         slice=part,
+        bits=None if bits is None else int(bits),
         rank=rank,
         statistics=stats or histogram,
         histogram=histogram,

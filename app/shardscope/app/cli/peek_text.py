@@ -43,6 +43,8 @@ def _what(document: PeekDocument) -> str:
     for extent in document.shape:
         total *= extent
     said = f"{document.dtype} {extents(document.shape)}, {size(-(-total * bits // 8))}"
+    if document.bits is not None:
+        said += f", taken apart into numbers of {plural(document.bits, 'bit')}"
     if document.part_of is not None:
         said += f", of rank {document.part_of}"
     files = document.files

@@ -25,8 +25,10 @@ _ROW: Final = 4 << 10
 Bytes = NDArray[np.uint8]
 
 
-def summing(dtype: str, *, histogram: bool = False) -> "Counted | Summed":
-    """Return what takes the tiles of a tensor of a type."""
+def summing(dtype: str, *, histogram: bool = False, bits: int | None = None) -> "Counted | Packed | Summed":
+    """Return what takes the tiles of a tensor of a type; with `bits`, of integers that such numbers are packed into."""
+    if bits is not None:
+        return Packed(dtype, bits, histogram=histogram)
     return (Counted if DTYPES[dtype].bits <= 8 else Summed)(dtype, histogram=histogram)
 
 
@@ -100,6 +102,25 @@ class Counted:
             distinct=int(np.count_nonzero(counts)),
             histogram=exponents.bins() if self._histogram else None,
         )
+
+
+class Packed:
+    """Counts of unsigned numbers of 1, 2 or 4 bits that integers hold, from the lowest bit on."""
+
+    def __init__(self, dtype: str, bits: int, *, histogram: bool) -> None:
+        self._each = DTYPES[dtype].bits // 8
+        self._bits = bits
+        self._counted = Counted("U8", histogram=histogram)
+
+    def add(self, data: Bytes, count: int) -> None:
+        """Take in `count` elements."""
+        for low in range(0, count * self._each, BLOCK):
+            found = apart(data[low : min(low + BLOCK, count * self._each)], self._bits)
+            self._counted.add(found, len(found))
+
+    def statistics(self) -> Statistics:
+        """Return what it came to."""
+        return self._counted.statistics()
 
 
 class Summed:
@@ -202,6 +223,12 @@ def squared(numbers: Values) -> float:
     whole = len(numbers) // _ROW * _ROW
     rows, rest = numbers[:whole].reshape(-1, _ROW), numbers[whole:]
     return float(np.vecdot(rows, rows).sum()) + float(np.square(rest).sum())
+
+
+def apart(data: Bytes, bits: int) -> Bytes:
+    """Return the numbers of `bits` bits, at most 4, that bytes hold, from the lowest bit on."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((data[:, None] >> shifts) & np.uint8((1 << bits) - 1)).reshape(-1)
 
 
 def narrow(data: Bytes, dtype: str) -> NDArray[Any]:

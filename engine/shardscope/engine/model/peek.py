@@ -37,6 +37,7 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     numbers: int
+    """More than elements, where these are complex or were taken apart."""
     zeros: int
     """Of either sign."""
     nans: int
@@ -84,6 +85,8 @@ class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """The rank whose part it is, where nothing tells how parts make a whole."""
     slice: str | None
     """As it was asked for."""
+    bits: int | None
+    """Of the numbers that integers were taken apart into, from the lowest bit on; null where elements are the numbers."""
     selected: tuple[int, ...]
     """The shape of what was selected."""
     elements: int

@@ -53,6 +53,15 @@ TABLE: Final[tuple[Code, ...]] = (
         exit=ExitCode.UNSUPPORTED,
     ),
     Code(
+        "peek.bits",
+        Severity.ERROR,
+        Stage.COMMAND,
+        "{tensor:name} is of type {dtype:text}, whose elements are not taken apart into {bits:count bit}.",
+        "Give --bits for packed integers alone, and not with --heat.",
+        "Packed weights are stored in integers of 8 to 64 bits, several to an element.",
+        exit=ExitCode.USAGE,
+    ),
+    Code(
         "peek.slice",
         Severity.ERROR,
         Stage.COMMAND,
