@@ -25,6 +25,8 @@ COMMANDS = {
     "inspect": ("inspect", "--json", "--digest", "all"),
     "decode": ("inspect", "--decode", "--json", "--checksums"),
     "plan": ("plan", "--json"),
+    "scan": ("scan", "--json"),
+    "peek": ("peek", "model.norm.weight", "--stats", "--json"),
     "report": ("report", "--json", "-o", "{out}"),
 }
 HARMS = ("grows", "shrinks", "is replaced", "is removed", "lies behind a link")

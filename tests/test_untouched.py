@@ -24,7 +24,11 @@ LOOKED: dict[str, tuple[tuple[str, ...], ...]] = {
     "watch": (("{all}", "--once", "--settle", "0", "--interval", "0.05", "--json"),),
     "tensors": (("{safe}",), ("{pickled}", "--decode", "--fragments", "--json")),
     "layout": (("{safe}",),),
-    "peek": (("{safe}", "model.norm.weight", "--stats"),),
+    "peek": (
+        ("{safe}", "model.norm.weight", "--stats"),
+        ("{pickled}", "w", "--decode", "--histogram", "--heat", "--slice", "::2", "--json"),
+    ),
+    "scan": (("{safe}",), ("{pickled}", "--decode", "--json")),
     "model": (("{safe}",), ("{pickled}", "--decode", "--json")),
     "pickles": (("{pickled}", "--decode"),),
     "plan": (("{safe}",), ("{pickled}", "--decode", "--json")),

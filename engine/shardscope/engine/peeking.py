@@ -15,7 +15,7 @@ from shardscope.engine.convert.entries import opener_of
 from shardscope.engine.decoding import Decoding
 from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
 from shardscope.engine.model.limits import Limits
@@ -97,13 +97,15 @@ def peek(
 def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool = False) -> LogicalTensor:
     """Return the tensor of a name; `decoded`: what needs decoding was decoded, as far as it could be.
 
-    Raises `Fault`: `peek.no_tensor`, `peek.opaque`, `peek.unread`, `peek.several`.
+    Raises `Fault`: `peek.no_tensor`, `peek.opaque`, `peek.unread`, `peek.several`; where it is not there, errors of inspection first.
     """
     tensors = side.catalogue.tensors
     found = [each for each in tensors if each.name == name]
     if rank is not None:
         found = [each for each in found if each.part_of in (rank, None)]
     if not found:
+        for item in in_the_way(side):
+            raise Fault(item.code, **{"file": item.subject, **item.params})
         opaque = opaque_files(side)
         if opaque and not decoded:
             raise Fault("peek.opaque", tensor=name, files=opaque)
@@ -112,6 +114,15 @@ def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool =
     if len(found) > 1 and found[0].part_of is not None:
         raise Fault("peek.several", tensor=name, count=len(found), rank=found[0].part_of)
     return found[0]
+
+
+def in_the_way(side: Side) -> tuple[Blocker, ...]:
+    """Return the errors of inspection on account of which a tensor may not be listed."""
+    return tuple(
+        item
+        for item in side.found.descriptor.blockers
+        if item.severity is Severity.ERROR and {Blocks.INSPECT, Blocks.LOAD} & set(item.blocks)
+    )
 
 
 def opaque_files(side: Side) -> int:

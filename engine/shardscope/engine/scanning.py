@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from shardscope.engine.convert.entries import opener_of
 from shardscope.engine.decoding import Decoding, bytes_of
-from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
+from shardscope.engine.model.blocker import Fault, Finding, Param, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.limits import Limits
@@ -17,7 +17,7 @@ from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.scan import ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from shardscope.engine.model.text import display_name
-from shardscope.engine.peeking import LEAST, MEMORY, SCRATCH, opaque_files
+from shardscope.engine.peeking import LEAST, MEMORY, SCRATCH, in_the_way, opaque_files
 from shardscope.engine.sides import side_of
 from shardscope.engine.source.source import Source
 
@@ -55,11 +55,11 @@ def scan(
     )
     opaque = opaque_files(side)
     tensors = [each for each in side.catalogue.of(component) if each.alias_of is None]
-    if not tensors:
+    findings = list(in_the_way(side))
+    if not tensors and not findings:
         if opaque and decoding is None:
             raise Fault("scan.nothing", files=opaque)
         raise Fault("scan.empty", count=len(side.catalogue.tensors))
-    findings: list[Blocker] = []
     with (
         Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
         Tiles(opener_of(source, side.found.inventory), max(LEAST, memory_bytes - SCRATCH), 1) as tiles,

@@ -32,7 +32,7 @@ ROWS: Final = 40
     ),
     notes="""Found are NaN and infinite numbers (error), tensors of zeros alone and stretches of 64 KiB of zeros and more, as holes and
     writes that stopped leave them (warning), tensors of one number alone, copies of other tensors, and what could not be read (info).
-    Tied tensors that are stored once are no copies.""",
+    Tied tensors that are stored once are no copies. Errors of inspection stand before them, and end it as they end `inspect`.""",
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT)],
 )
 @reading
@@ -69,6 +69,7 @@ def scan(
     Tensors are read through their shard maps, tile by tile, within --memory bytes of buffers.
     """
     from shardscope.engine import scanning
+    from shardscope.engine.inspection import exit_code
     from shardscope.engine.model.blocker import Severity
 
     with (
@@ -93,8 +94,7 @@ def scan(
         lines = text_lines(found, everything=session.verbose > 0)
         session.out.write_text("".join(f"{line}\n" for line in lines))
     least = None if fail_on is None else Severity(fail_on)
-    failed = least is not None and any(each.severity.rank >= least.rank for each in found.findings)
-    return ExitCode.BLOCKED if failed else ExitCode.OK
+    return exit_code(found.findings, least)
 
 
 def text_lines(found: "ScanDocument", *, everything: bool) -> Iterator[str]:

@@ -21,4 +21,5 @@ class ScanDocument(Struct, frozen=True, forbid_unknown_fields=True):
     opaque_files: int
     """Whose tensors, if they hold any, were not listed: they need decoding."""
     findings: tuple[Blocker, ...]
-    """In the order of the tensors; each has the name of one as its subject."""
+    """Errors of inspection first, on account of which something may not have been read; then, in the order of the tensors, what stands
+    out, with the name of a tensor as its subject."""
