@@ -6,9 +6,11 @@ import os
 os.environ.pop("TEXTUAL_THEME", None)
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
+import asyncio
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +100,29 @@ def hangups_are_heard() -> Iterator[None]:
 
 
 async def settle(pilot: "Pilot[Any]") -> None:
-    """Wait until the app has nothing left to do: workers done, messages handled, screen drawn."""
+    """Wait until the app has nothing left to do: workers done, messages handled, screen drawn.
+
+    A worker that was cancelled is over for Textual while its thread goes on until it hears of it and says so. And what
+    a worker has said may begin another one.
+    """
+    from textual.worker import WorkerCancelled
+
     await pilot.pause()
-    await pilot.app.workers.wait_for_complete()
+    while True:
+        with suppress(WorkerCancelled):
+            await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        if all(worker.is_finished for worker in pilot.app.workers) and not _threads_at_work():
+            break
     await pilot.pause()
+
+
+def _threads_at_work() -> bool:
+    """Tell whether a thread works for the present event loop."""
+    pool = getattr(asyncio.get_running_loop(), "_default_executor", None)
+    if pool is None:
+        return False
+    return not pool._work_queue.empty() or pool._idle_semaphore._value < len(pool._threads)
 
 
 @pytest.fixture

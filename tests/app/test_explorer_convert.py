@@ -359,15 +359,13 @@ async def test_esc_goes_back_step_by_step_and_nothing_is_ever_written(tmp_path: 
         await until(pilot, lambda: app.screen is screen)
 
         await pilot.press("enter")  # the tensors of the first file, and back
-        await pilot.pause()
-        assert "tensors of model.safetensors" in text(app)
+        await until(pilot, lambda: "tensors of model.safetensors" in text(app))
         await pilot.press("escape")
-        await pilot.pause()
+        await until(pilot, lambda: "tensors of model.safetensors" not in text(app))
         for step in (Step.PLAN, Step.OPTIONS, Step.WHERE, Step.WHAT):
-            assert screen.step is step
+            await until(pilot, lambda step=step: screen.step is step)
             assert names(tmp_path) == {"source"}
             await pilot.press("escape")
-            await pilot.pause()
         await until(pilot, lambda: isinstance(app.screen, Explore))
     assert names(tmp_path) == {"source"}
 

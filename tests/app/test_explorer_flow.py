@@ -17,6 +17,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.widgets.file_tree import FileTree
 from shardscope.widgets.preview_panel import PreviewPanel
 from shardscope.widgets.status_lines import StatusLine
+from shardscope.widgets.virtual_table import VirtualTable
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.fakes import a_blocker
 from tests.conftest import settle
@@ -138,7 +139,8 @@ async def test_what_hashing_finds_out_appears_without_moving_the_person() -> Non
         while not engine.calls[1:]:
             await pilot.pause()
         await pilot.press("6", "j", "j")
-        await pilot.pause()
+        while not screen(app).query("VirtualTable") or screen(app).query_one(VirtualTable).cursor < 2:
+            await pilot.pause()
         table = screen(app).query_one("VirtualTable")
         engine.digested = llama(blockers=(a_blocker("source.missing", "config.json"),))
         engine.digested.tensors = engine.found.tensors  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
+from textual.widgets import Input
 
 from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -76,6 +77,8 @@ async def test_views_and_states(snap: Snap) -> None:
             await settle(pilot)
             for key in keys:
                 await pilot.press(key if key != " " else "space")
+                while app.screen.query(Input) and not isinstance(app.focused, Input):  # it is typed into next
+                    await pilot.pause()
             await settle(pilot)
             snap(app, name)
             while not isinstance(app.screen, ShardMap):
