@@ -3,6 +3,7 @@
 import errno
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,10 @@ LLAMA = FIXTURES / "hf/llama_sharded"
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Targets are typed: a short path is typed sooner."""
     monkeypatch.chdir(tmp_path)
+
+
+def at_step(screen: Convert, step: Step) -> bool:
+    return screen.step is step
 
 
 def names(folder: Path) -> set[str]:
@@ -363,7 +368,7 @@ async def test_esc_goes_back_step_by_step_and_nothing_is_ever_written(tmp_path: 
         await pilot.press("escape")
         await until(pilot, lambda: "tensors of model.safetensors" not in text(app))
         for step in (Step.PLAN, Step.OPTIONS, Step.WHERE, Step.WHAT):
-            await until(pilot, lambda step=step: screen.step is step)
+            await until(pilot, partial(at_step, screen, step))
             assert names(tmp_path) == {"source"}
             await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, Explore))

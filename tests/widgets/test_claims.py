@@ -21,7 +21,7 @@ async def said(panel: Paragraphs, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-async def test_the_matrix_is_drawn_cell_by_cell(width: int) -> None:  # R001, R012, R013
+async def test_the_matrix_is_drawn_cell_by_cell(width: int) -> None:  # R001 R012 R013
     matrix = support_matrix()
     titles = {str(column.id): column.title for column in matrix.columns}
     text = await said(MatrixPanel(matrix, sources()), width)
@@ -64,7 +64,7 @@ async def test_all_eight_terms_are_told_apart() -> None:  # R003
     assert text.count("our reading") == sum(term.reading == "our reading" for term in terms)
 
 
-async def test_the_summary_says_how_the_six_steps_stand() -> None:  # R063, R064
+async def test_the_summary_says_how_the_six_steps_stand() -> None:  # R063 R064
     found = inspection([entry("model.safetensors", 8)], blockers=(a_blocker(),)).descriptor
     text = await said(SummaryPanel(found), 110)
     text = text[text.index("Steps") :]

@@ -5,6 +5,15 @@ from typing import Final
 
 SHEETS: Final = tuple(
     Path(__file__).parent / name
-    for name in ("widgets.tcss", "app.tcss", "explore.tcss", "dialogs.tcss", "convert.tcss", "report.tcss", "shardmap.tcss", "compare.tcss")
+    for name in (
+        "widgets.tcss",
+        "app.tcss",
+        "explore.tcss",
+        "dialogs.tcss",
+        "convert.tcss",
+        "report.tcss",
+        "shardmap.tcss",
+        "compare.tcss",
+    )
 )
 """The style sheets of the explorer, in the order in which they apply."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from shardscope.engine.model.catalogue import LogicalTensor
 
 
-def show_map(session: Session, found: "Inspection", name: str, rank: int | None, *, as_json: bool) -> ExitCode:
+def show_map(
+    session: Session, found: "Inspection", name: str, rank: int | None, *, as_json: bool
+) -> ExitCode:
     """Print the map of every tensor of a name: several, where ranks have their own. Returns the exit code of what is wrong with it.
 
     Raises `click.BadParameter` for a name or a rank that is not there, `Fault` for a map that is too broken or too large.

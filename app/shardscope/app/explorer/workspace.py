@@ -257,7 +257,7 @@ class Workspace(Layouts):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which keys work now: matches are gone through while there is a search."""
         if action == "shard_map":
-            return self.panels.active == "tensors" and self._found.descriptor.tensors.count > 0
+            return self.panels.active == "tensors" and bool(self._found.descriptor.tensors.count)
         if action == "open_part":
             return bool(self._found.parts)
         if action == "panel":
