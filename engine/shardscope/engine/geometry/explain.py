@@ -227,7 +227,9 @@ def _factor(scale: tuple[int, int]) -> str | None:
 def sentences(lowered: Lowered, checked: Checked) -> Iterator[str]:
     """Yield what the checks of a map proved, a sentence each. What they found wrong is in the findings."""
     if checked.uncovered == 0:
-        yield f"Every one of {counted(checked.elements, 'element')} is held by at least one of {counted(len(lowered.ranks), 'rank')}."
+        ranks = len(lowered.ranks)
+        by = "the one rank" if ranks == 1 else f"at least one of {counted(ranks, 'rank')}"
+        yield f"Every one of {counted(checked.elements, 'element')} is held by {by}."
     if checked.ok:
         yield "Every element of every shard has one place in the full tensor, or is declared padding."
     if checked.replicas is not None:
