@@ -119,7 +119,7 @@ def test_an_output_is_told_with_its_proof_its_memory_and_what_comes_next() -> No
 
     assert said[0].startswith("✓ Converted  723 tensors in 30 files")
     assert "old output .out.previous" in text
-    assert "3.2 s, peak memory 431.0 MiB of 448.0 MiB planned, 70.0 MiB before it" in text
+    assert "3.2 s, peak memory 431.0 MiB, 70.0 MiB before it began, 250.0 MiB of buffers planned" in text
     assert "2.0 GiB of an earlier run were verified and taken" in text
     assert "Became infinite" in text
     assert "3 numbers in F16" in text

@@ -116,10 +116,16 @@ def took(run: Run) -> str:
     return f"{run.seconds:.1f} s" if run.seconds < 10 else duration(run.seconds)
 
 
-def memory_of(plan: Plan, run: Run) -> str:
-    """Return the memory of a run beside what was planned."""
+def memory_of(plan: Plan, run: Run, before: int | None = None) -> str:
+    """Return the memory of a run beside what was planned.
+
+    `before` is what the process had before, where it is no command of its own: the plan's figure for the program is not about it.
+    """
     if run.peak_rss_bytes is None:
         return "peak memory not measured"
+    if before is not None:
+        buffers = size(plan.estimates.buffer_bytes.bytes)
+        return f"peak memory {size(run.peak_rss_bytes)}, {size(before)} before it began, {buffers} of buffers planned"
     return f"peak memory {size(run.peak_rss_bytes)} of {size(plan.estimates.peak_ram_bytes.bytes)} planned"
 
 

@@ -72,8 +72,7 @@ def success(done: Outcome, glyphs: Glyphs) -> Iterator[Paragraph]:
     yield labelled("manifest", f"{done.out.rstrip('/')}/{MANIFEST_NAME}")
     if done.previous is not None:
         yield labelled("old output", done.previous)
-    own = "" if done.before is None else f", {size(done.before)} before it began"
-    yield labelled("took", f"{took(done.run)}, {memory_of(done.plan, done.run)}{own}")
+    yield labelled("took", f"{took(done.run)}, {memory_of(done.plan, done.run, done.before)}")
     if done.run.resumed_bytes:
         yield labelled("gone on", f"{size(done.run.resumed_bytes)} of an earlier run were verified and taken")
     yield from heading("Verified", f"then promoted by {done.how}")

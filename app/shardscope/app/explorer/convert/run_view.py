@@ -94,5 +94,5 @@ class RunView(Vertical):
         return [
             ("memory  ", Tone.MUTED),
             (f"{size(measured)} measured", Tone.CAUTION if over else Tone.PLAIN),
-            (f" of {size(planned)} planned, {size(before)} before it began", Tone.MUTED),
+            (f", {size(before)} before it, {size(buffers)} of buffers planned", Tone.MUTED),
         ]
