@@ -6,7 +6,8 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := .venv/bin
-JOBS ?= auto
+# Tests wait for threads and terminals a third of their time: two of them share a core.
+JOBS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))))
 UV := uv==0.13.9
 DEMO := demo/tiny-llama
 
