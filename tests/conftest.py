@@ -1,5 +1,6 @@
 """What every test shares: a calm environment for Textual and snapshots of its screens."""
 
+import gc
 import os
 
 # Textual reads these two when it is first imported, so a fixture would come too late.
@@ -32,6 +33,13 @@ settings.load_profile("repeatable")
 
 # A shell that starts the tests in the background leaves them with SIGINT ignored, and every process that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of collected tests out of every later look for garbage."""
+    gc.collect()
+    gc.freeze()
+
 
 SNAPSHOTS = Path(__file__).resolve().parent.parent / "snapshots"
 SIZES = ((80, 24), (120, 40))
