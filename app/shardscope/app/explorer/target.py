@@ -1,14 +1,16 @@
 """What the explorer looks at, and the commands that say the same without a screen."""
 
 import shlex
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.limits import DecodeLimits, Limits
 from shardscope.engine.model.text import is_altered
+
+if TYPE_CHECKING:
+    from shardscope.engine.model.decoded import Listed
 
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'"}
 
@@ -27,7 +29,7 @@ class Target(Struct, frozen=True):
 class Asked(Struct, frozen=True):
     """What a person had decoded: for the commands that say the same. It is no consent to do it again."""
 
-    listed: Listed = "model"
+    listed: "Listed" = "model"
     checksums: bool = False
 
 
@@ -93,7 +95,7 @@ def verify_command(source: Target, out: str, *, decoded: bool) -> str:
     return " ".join([*words, "--decode"] if decoded else words)
 
 
-def diff_command(first: Target, second: str, *, values: bool, decoded: bool, component: Listed) -> str:
+def diff_command(first: Target, second: str, *, values: bool, decoded: bool, component: "Listed") -> str:
     """Return the `shardscope diff` of `first` and the checkpoint at `second`."""
     words = ["shardscope", "diff", _operand(first.path), _operand(second), *options(first)]
     if decoded:
