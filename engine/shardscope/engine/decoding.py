@@ -6,7 +6,6 @@ It is entered for one invocation, by a person's intent, and never remembered.
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from math import prod
 from typing import Final
 
 from msgspec import Struct
@@ -22,13 +21,12 @@ from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.format_names import HEADERS_ONLY, NOT_CONVERTED
-from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.limits import DecodeLimits
 from shardscope.engine.model.oracle import Oracle
 from shardscope.engine.model.outline import Outline
 from shardscope.engine.model.pickled import Pickled
 from shardscope.engine.model.progress import Pace, Progress
-from shardscope.engine.model.tensors import DTYPES, TensorTable
+from shardscope.engine.model.tensors import TensorTable, array_bytes
 from shardscope.engine.model.text import display_name, path_text
 from shardscope.engine.parse.pickled.outline import NODES, outline
 
@@ -187,11 +185,7 @@ def _families(decoder: Decoder, facts: Sequence[tuple[Claim, Facts]]) -> tuple[D
 
 def bytes_of(tensor: LogicalTensor) -> int | None:
     """Return the bytes of the whole tensor; null where its type has no known size."""
-    elements = prod(tensor.shape)
-    if (block := BLOCK_TYPES.get(tensor.dtype)) is not None:
-        return elements // block.block * block.bytes
-    known = DTYPES.get(tensor.dtype)
-    return None if known is None else -(-elements * known.bits // 8)
+    return array_bytes(tensor.dtype, tensor.shape)
 
 
 def table_of(tensors: Iterable[LogicalTensor]) -> TensorTable:

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Shape
 from shardscope.engine.model.shardmap import DeviceMesh
-from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.tensors import array_bytes
 from shardscope.widgets.figures import plural, size
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.safe import Part, Tone, content, visible
@@ -91,8 +91,7 @@ class FragmentRows:
         return self._rows[row][0].record.file
 
     def _bytes(self, fragment: Fragment) -> int | None:
-        known = DTYPES.get(fragment.dtype or self._tensor.dtype)
-        return None if known is None else -(-prod(fragment.shape) * known.bits // 8)
+        return array_bytes(fragment.dtype or self._tensor.dtype, fragment.shape)
 
 
 def _stored(fragment: Fragment) -> str:
@@ -128,8 +127,7 @@ def _places(mesh: DeviceMesh | None) -> dict[int, str]:
 def tensor_words(tensor: LogicalTensor, glyphs: Glyphs) -> Content:
     """Return what a tensor is as a whole, in a few lines."""
     dot: Part = (f" {glyphs.dot} ", Tone.MUTED)
-    bits = DTYPES.get(tensor.dtype)
-    whole = None if bits is None else -(-prod(tensor.shape) * bits.bits // 8)
+    whole = array_bytes(tensor.dtype, tensor.shape)
     lines = [
         content((visible(tensor.name, LONGEST), Tone.STRONG)),
         content(f"{tensor.dtype} {shape_words(tensor.shape)}", dot, size(whole), dot, _standing(tensor)),

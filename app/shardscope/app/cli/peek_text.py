@@ -8,7 +8,7 @@ from typing import Final
 from shardscope.app.cli.paragraphs import WIDTH, wrapped
 from shardscope.engine.model.peek import Bin, Heat, PeekDocument, Statistics
 from shardscope.engine.model.secrets import shown
-from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.tensors import DTYPES, array_bytes
 from shardscope.widgets.compare_words import NAME, extents
 from shardscope.widgets.figures import number, plural, size
 
@@ -38,11 +38,7 @@ def text_lines(document: PeekDocument) -> Iterator[str]:
 
 
 def _what(document: PeekDocument) -> str:
-    bits = DTYPES[document.dtype].bits
-    total = 1
-    for extent in document.shape:
-        total *= extent
-    said = f"{document.dtype} {extents(document.shape)}, {size(-(-total * bits // 8))}"
+    said = f"{document.dtype} {extents(document.shape)}, {size(array_bytes(document.dtype, document.shape))}"
     if document.bits is not None:
         said += f", taken apart into numbers of {plural(document.bits, 'bit')}"
     if document.part_of is not None:

@@ -10,8 +10,6 @@ import secrets
 from typing import Final
 from urllib.parse import urlsplit
 
-LOOPBACK: Final = "127.0.0.1"
-
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -12,7 +12,7 @@ from shardscope.engine.model.anatomy import Shape, Use
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.modules import SEPARATOR, WILD, is_number
-from shardscope.engine.model.tensors import DTYPES, TensorTable
+from shardscope.engine.model.tensors import DTYPES, TensorTable, array_bytes
 
 _BUFFER: Final = re.compile(
     r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|e_score_correction_bias|num_batches_tracked|running_mean|running_var|rope\.freqs"
@@ -105,8 +105,7 @@ def of_catalogue(tensors: Iterable[LogicalTensor]) -> Iterator[Item]:
     for tensor in tensors:
         if tensor.component != "model":
             continue
-        known = DTYPES.get(tensor.dtype)
-        size = -(-prod(tensor.shape) * known.bits // 8) if known is not None else 0
+        size = array_bytes(tensor.dtype, tensor.shape) or 0
         match tensor.role:
             case "frozen" | "buffer":
                 use: Use = tensor.role

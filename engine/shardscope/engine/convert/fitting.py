@@ -1,7 +1,6 @@
 """A plan that was made before, and perhaps edited, held against its source: carried out as it stands, or refused."""
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from msgspec.structs import replace
 
@@ -61,7 +60,7 @@ def _check(item: PlannedTensor, tensor: LogicalTensor | None, names: set[str]) -
         raise refuse("shape or stored type is another")
     if item.dtype != tensor.dtype and (item.dtype not in CASTABLE or tensor.dtype not in CASTABLE):
         raise refuse(f"{tensor.dtype} is not cast to {item.dtype[:16]!r}")
-    if item.bytes != -(-prod(item.shape) * DTYPES[item.dtype].bits // 8):
+    if item.bytes != DTYPES[item.dtype].bytes_of(item.shape):
         raise refuse("its bytes are not those of shape and type")
 
 

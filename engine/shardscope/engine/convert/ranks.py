@@ -6,7 +6,6 @@ what PyTorch's distributed checkpoint keeps in safetensors (`torch/distributed/c
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 from typing import Final
 
 import msgspec
@@ -215,7 +214,7 @@ def _file(name: str, tensors: Sequence[PlannedTensor], rank: int, ranks: Ranks) 
 
 
 def _planned(item: Chosen, shape: Shape) -> PlannedTensor:
-    size = -(-prod(shape) * DTYPES[item.dtype].bits // 8)
+    size = DTYPES[item.dtype].bytes_of(shape)
     return PlannedTensor(item.name, item.tensor.name, item.dtype, shape, size, item.tensor.dtype)
 
 

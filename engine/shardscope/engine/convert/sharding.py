@@ -1,7 +1,6 @@
 """Which output file each tensor goes to, by the naming and sizes of Hugging Face."""
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Final
 
 from shardscope.engine.convert.selection import Chosen
@@ -15,7 +14,7 @@ ADAPTER_STEM: Final = "adapter_model"
 
 def planned_bytes(item: Chosen) -> int:
     """Return the bytes of a tensor in the output."""
-    return -(-prod(item.shape) * DTYPES[item.dtype].bits // 8)
+    return DTYPES[item.dtype].bytes_of(item.shape)
 
 
 def shard(

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import prod
 
 from shardscope.engine.diffing.adapter import Fit
 from shardscope.engine.diffing.pairing import Pair
@@ -16,7 +15,7 @@ from shardscope.engine.model.difference import (
     TensorDifference,
     TensorFacts,
 )
-from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.model.tensors import array_bytes
 from shardscope.engine.model.text import display_name
 
 Tensors = Sequence[LogicalTensor]
@@ -93,9 +92,7 @@ def facts(tensor: LogicalTensor) -> TensorFacts:
 
 @lru_cache(1024)
 def _facts(dtype: str, shape: tuple[int, ...], component: Component) -> TensorFacts:
-    known = DTYPES.get(dtype)
-    size = None if known is None else -(-prod(shape) * known.bits // 8)
-    return TensorFacts(dtype, shape, size, component)
+    return TensorFacts(dtype, shape, array_bytes(dtype, shape), component)
 
 
 def counts(items: Iterable[TensorDifference], untouched: int = 0) -> DiffCounts:

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.model.facts import SafetensorsHeader
+from shardscope.engine.model.ggml import BLOCK_TYPES
 
 
 class DType(Struct, frozen=True):
@@ -22,6 +23,10 @@ class DType(Struct, frozen=True):
     bits: int
     kind: str
     """`float`, `int`, `uint`, `bool`, `complex` or `scale`."""
+
+    def bytes_of(self, shape: Sequence[int]) -> int:
+        """Return the bytes of an array of this type. A last byte that is not filled counts."""
+        return -(-prod(shape) * self.bits // 8)
 
 
 DTYPES: Final[dict[str, DType]] = {
@@ -52,6 +57,14 @@ DTYPES: Final[dict[str, DType]] = {
     )
 }
 """The closed set of dtypes, by name. Shapes of sub-byte dtypes count elements, not bytes."""
+
+
+def array_bytes(dtype: str, shape: Sequence[int]) -> int | None:
+    """Return the bytes of an array: of a type of safetensors, or of whole blocks of ggml; null where the type is neither."""
+    if (block := BLOCK_TYPES.get(dtype)) is not None:
+        return prod(shape) // block.block * block.bytes
+    known = DTYPES.get(dtype)
+    return None if known is None else known.bytes_of(shape)
 
 
 class TensorSpec(Struct, frozen=True):
