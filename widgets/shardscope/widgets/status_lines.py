@@ -18,7 +18,7 @@ class Breadcrumbs(Widget):
     the room is short, the middle parts go first, then the middles of the others.
     """
 
-    DEFAULT_CSS = "Breadcrumbs { height: 1; width: 1fr; }"
+    DEFAULT_CSS = "Breadcrumbs { height: 1; width: 1fr; padding: 0 1 0 0; }"
     ALLOW_SELECT = False
 
     parts: reactive[tuple[str, ...]] = reactive[tuple[str, ...]](())
