@@ -8,11 +8,14 @@ import pytest
 from safetensors.numpy import save_file
 
 from shardscope.engine.decoding import Decoding
+from shardscope.engine.looking.statistics import first_not_finite, summing
 from shardscope.engine.looking.zero_runs import PAGE, ZeroRun
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.escalation import Intent
+from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled, Progress
-from shardscope.engine.scanning import scan
+from shardscope.engine.scanning import scan, scan_side, to_read
+from shardscope.engine.sides import side_of
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
@@ -128,3 +131,49 @@ def test_progress_reaches_its_end_and_a_stop_is_heard(path: Path) -> None:
     cancel = threading.Event()
     with pytest.raises(Cancelled):
         scan(path, cancel=cancel, progress=lambda _: cancel.set())
+
+
+def test_what_will_be_read_is_known_before_and_findings_are_heard_on_the_way(path: Path) -> None:
+    side = side_of(path, limits=Limits())
+    reading = to_read(side, decoded=False)
+    heard: list[Blocker] = []
+
+    document = scan_side(side, reading, on_finding=heard.append)
+
+    assert (len(reading.tensors), reading.bytes) == (document.tensors, document.bytes)
+    assert tuple(heard) == document.findings == scan(path).findings
+    broken = next(each for each in heard if each.code == "scan.not_finite")
+    assert broken.params["element"] == 3 * 8 + 3
+
+
+def test_what_was_heard_of_a_scan_that_is_stopped_stays(path: Path) -> None:
+    side = side_of(path, limits=Limits())
+    cancel, heard = threading.Event(), list[Blocker]()
+
+    def hear(item: Blocker) -> None:
+        heard.append(item)
+        cancel.set()
+
+    with pytest.raises(Cancelled):
+        scan_side(side, to_read(side, decoded=False), cancel=cancel, on_finding=hear)
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "strange"),
+    [("F32", 32, 0x7F800000), ("BF16", 16, 0xFF80), ("F16", 16, 0x7E00), ("F8_E5M2", 8, 0x7C), ("F8_E4M3", 8, 0xFF)],
+)  # fmt: skip
+def test_the_first_number_that_is_not_finite_is_found(dtype: str, bits: int, strange: int) -> None:
+    data = np.zeros(70_000, f"<u{bits // 8}")
+    assert first_not_finite(data.view("u1"), dtype, len(data)) is None
+    data[[66_000, 69_000]] = strange
+    assert first_not_finite(data.view("u1"), dtype, len(data)) == 66_000
+    sums = summing(dtype)
+    sums.add(data.view("u1"), len(data))
+    assert sums.not_finite == 2
+
+
+def test_a_part_of_a_complex_number_is_enough() -> None:
+    data = np.zeros(9, "c8")
+    data[4] = complex(0, np.inf)
+    assert first_not_finite(data.view("u1"), "C64", 9) == 4

@@ -60,6 +60,7 @@ class Counted:
         self._dtype = dtype
         self._histogram = histogram
         self._counts = np.zeros(256, np.int64)
+        self._strange = ~np.isfinite(known_values(dtype))
 
     def add(self, data: Bytes, count: int) -> None:
         """Take in `count` elements; those behind them fill a byte."""
@@ -71,12 +72,14 @@ class Counted:
                 some = np.pad(some, (0, 3 - len(some) % 3))
             self._counts += np.bincount(codes(some, self._dtype)[: high - low], minlength=256)
 
+    @property
+    def not_finite(self) -> int:
+        """How many NaN and infinite numbers there are so far."""
+        return int(self._counts[: len(self._strange)][self._strange].sum())
+
     def statistics(self) -> Statistics:
         """Return what it came to."""
-        bits = DTYPES[self._dtype].bits
-        every = np.arange(1 << bits, dtype=np.uint8)
-        numbers = table(self._dtype) if self._dtype in SMALL or DTYPES[self._dtype].kind == "scale" else None
-        known = values(every, self._dtype) if numbers is None else numbers
+        known = known_values(self._dtype)
         counts = self._counts[: len(known)]
         finite = np.isfinite(known) & (counts > 0)
         held, times = known[finite].astype("f8"), counts[finite]
@@ -104,6 +107,13 @@ class Counted:
         )
 
 
+def known_values(dtype: str) -> NDArray[Any]:
+    """Return the number that each code of a type of at most eight bits stands for."""
+    if dtype in SMALL or DTYPES[dtype].kind == "scale":
+        return table(dtype)
+    return values(np.arange(1 << DTYPES[dtype].bits, dtype=np.uint8), dtype)
+
+
 class Packed:
     """Counts of unsigned numbers of 1, 2 or 4 bits that integers hold, from the lowest bit on."""
 
@@ -117,6 +127,11 @@ class Packed:
         for low in range(0, count * self._each, BLOCK):
             found = apart(data[low : min(low + BLOCK, count * self._each)], self._bits)
             self._counted.add(found, len(found))
+
+    @property
+    def not_finite(self) -> int:
+        """How many NaN and infinite numbers there are: integers have none."""
+        return 0
 
     def statistics(self) -> Statistics:
         """Return what it came to."""
@@ -187,6 +202,11 @@ class Summed:
         self._squares.add(squares)
         self._finite += count
 
+    @property
+    def not_finite(self) -> int:
+        """How many NaN and infinite numbers there are so far."""
+        return self._nans + self._above + self._below
+
     def statistics(self) -> Statistics:
         """Return what it came to."""
         count, apart, squares = self._finite, self._apart.value, self._squares.value
@@ -207,6 +227,24 @@ class Summed:
             distinct=None,
             histogram=self._exponents.bins() if self._histogram else None,
         )
+
+
+def first_not_finite(data: Bytes, dtype: str, count: int) -> int | None:
+    """Return the first of `count` elements that is NaN or infinite; of a complex one either part is enough."""
+    bits = DTYPES[dtype].bits
+    for low in range(0, count, BLOCK):
+        high = min(low + BLOCK, count)
+        some = data[low * bits // 8 : -(-high * bits // 8)]
+        if bits <= 8:
+            if bits < 8 and len(some) * 8 % bits:
+                some = np.pad(some, (0, 3 - len(some) % 3))
+            numbers = known_values(dtype)[codes(some, dtype)[: high - low]]
+        else:
+            numbers = narrow(some, dtype)
+        strange = np.flatnonzero(~np.isfinite(numbers))
+        if len(strange):
+            return low + int(strange[0]) // (1 if bits <= 8 else parts(dtype))
+    return None
 
 
 def unsigned(numbers: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:

@@ -29,7 +29,8 @@ TABLE: Final[tuple[Code, ...]] = (
         "scan.not_finite",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "{tensor:name} has {nans:count NaN} and {infinite:count infinite number} among {numbers:count number}.",
+        "{tensor:name} has {nans:count NaN} and {infinite:count infinite number} among {numbers:count number}, "
+        "the first in element {element:count}.",
         "Look where they are with `shardscope peek --heat`; take an earlier step if training broke.",
         "One NaN in a weight makes every output that it reaches NaN.",
     ),
