@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from shardscope.app.cli.map import COMMANDS
-from shardscope.engine.geometry.budget import Budget
+from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.piece import Lowered
@@ -355,7 +355,7 @@ def test_maps_are_read_without_arrays_screens_or_frameworks(name: str) -> None:
     held = modules_after(COMMAND, "map", name, str(MAPS / "codegen.json"))
 
     assert not held & (SCREEN | ARRAYS | FRAMEWORKS)
-    assert "shardscope.engine.geometry.execute" not in held
+    assert "shardscope.engine.geometry.execution.execute" not in held
 
 
 def model(layers: int, tp: int) -> dict[str, Any]:
@@ -383,7 +383,8 @@ def model(layers: int, tp: int) -> dict[str, Any]:
 def test_equal_maps_of_a_large_model_are_worked_on_once(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shardscope.engine.geometry import lower, planning
+    from shardscope.engine.geometry.language import lower
+    from shardscope.engine.geometry.transfer import planning
 
     worked: list[TensorMap] = []
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import read_shard_map
-from shardscope.engine.geometry.execute import slice_
+from shardscope.engine.geometry.execution.execute import slice_
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
 

@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.benchmarks.pairs import measure
 
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.stream import transfer
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.execution.stream import transfer
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import (
     Contiguous,

@@ -16,9 +16,9 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from deepspeed.checkpoint import affine  # type: ignore[import-not-found,unused-ignore]
 from tests.benchmarks.pairs import measure
 
-from shardscope.engine.geometry.deepspeed import write_parameter
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.interchange.deepspeed import write_parameter
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.shardmap import (
     Contiguous,
     DeviceMesh,

@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.benchmarks.pairs import measure, seconds
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.planning import Planner
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
+from shardscope.engine.geometry.transfer.planning import Planner
 from shardscope.engine.model.shardmap import (
     Contiguous,
     DeviceMesh,

@@ -16,7 +16,7 @@ from shardscope.engine.convert.copying import Copied, copy_file
 from shardscope.engine.convert.header import build
 from shardscope.engine.convert.output import OutputFile
 from shardscope.engine.convert.work import Written
-from shardscope.engine.geometry.compose import whole
+from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side, row_major
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap

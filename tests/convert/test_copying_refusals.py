@@ -14,7 +14,7 @@ import pytest
 from shardscope.engine.convert import work
 from shardscope.engine.convert.copying import copy_file
 from shardscope.engine.convert.decompress import Decoded
-from shardscope.engine.geometry.compose import whole
+from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side

@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import inspect, read_shard_map, verify
 from shardscope.engine.decoding import Decoding
-from shardscope.engine.geometry.document import written
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.document import written
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardscope.engine.convert.contents import Contents
 from shardscope.engine.convert.segments import cuts
 from shardscope.engine.convert.tiles import Maker, prepared
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import FlatRange, TensorMap
 from tests.convert.material import opened, put, single

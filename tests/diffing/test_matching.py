@@ -7,7 +7,7 @@ import pytest
 from shardscope.engine.diffing.adapter import fits
 from shardscope.engine.diffing.pairing import Pair, paired
 from shardscope.engine.diffing.structure import differences
-from shardscope.engine.geometry.compose import whole
+from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.catalogue import LogicalTensor
 
 

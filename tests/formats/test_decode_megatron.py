@@ -9,7 +9,7 @@ import pytest
 
 from shardscope.engine.formats.decode.megatron_flat import unflattened
 from shardscope.engine.geometry.constructors.dcp import chunk_list
-from shardscope.engine.geometry.execute import assemble
+from shardscope.engine.geometry.execution.execute import assemble
 from shardscope.engine.geometry.mapping.apply import apply
 from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
 from shardscope.engine.mappings import MEGATRON, table

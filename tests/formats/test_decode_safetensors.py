@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from tests.checkpoints import LLAMA, write_json, write_safetensors, write_sharded
 from tests.formats import decoding
 from tests.formats.decoding import Found, decode, expected, lowered, value

@@ -23,10 +23,10 @@ import safetensors
 from shardscope.engine.capabilities import reading as documents
 from shardscope.engine.convert.journal import read_journal
 from shardscope.engine.convert.names import JOURNAL
-from shardscope.engine.geometry.budget import Budgets
-from shardscope.engine.geometry.document import read_document
-from shardscope.engine.geometry.universal import translate_all
-from shardscope.engine.geometry.universal_info import read_universal
+from shardscope.engine.geometry.interchange.universal import translate_all
+from shardscope.engine.geometry.interchange.universal_info import read_universal
+from shardscope.engine.geometry.language.document import read_document
+from shardscope.engine.geometry.pieces.budget import Budgets
 from shardscope.engine.isolation import frames
 from shardscope.engine.isolation.process import Broken
 from shardscope.engine.isolation.validation import accepted, validated

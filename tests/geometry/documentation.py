@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from shardscope.app.cli.map_explain import shard_lines
-from shardscope.engine.geometry.explain import explain
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.describing.explain import explain
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault, blocker
 from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, TensorMap
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece
 from shardscope.engine.model.shardmap import (
     Block,

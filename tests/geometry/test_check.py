@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.budget import Budget, Budgets
-from shardscope.engine.geometry.check import check, check_shards
-from shardscope.engine.geometry.explicit import packed
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.checking.check import check, check_shards
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.budget import Budget, Budgets
+from shardscope.engine.geometry.pieces.explicit import packed
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, FlatRange, Replicate, TensorMap

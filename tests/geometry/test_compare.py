@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.compare import first_difference, same
-from shardscope.engine.geometry.explicit import packed
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.checking.compare import first_difference, same
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.explicit import packed
 from shardscope.engine.model.mapcheck import Difference
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, Replicate, Scale, TensorMap

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.budget import Budget, Budgets
-from shardscope.engine.geometry.compose import compose, invert, whole
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.replicas import near
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.budget import Budget, Budgets
+from shardscope.engine.geometry.transfer.compose import compose, invert, whole
+from shardscope.engine.geometry.transfer.replicas import near
 from shardscope.engine.model.blocker import Fault, blocker
 from shardscope.engine.model.piece import Lowered, RankShard, Side
 from shardscope.engine.model.shardmap import (

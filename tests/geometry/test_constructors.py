@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.attention import (
     HeadFacts,
     codegen,
@@ -29,8 +28,9 @@ from shardscope.engine.geometry.constructors.cuts import (
     padded_cut,
     padded_vocabulary,
 )
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Contiguous, TensorMap

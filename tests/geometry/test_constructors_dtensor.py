@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.cuts import mesh
 from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.geometry.constructors.dtensor import Partial, Placement, Shard, Whole, dtensor
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import DeviceMesh

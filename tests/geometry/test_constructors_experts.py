@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compare import same
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.checking.compare import same
 from shardscope.engine.geometry.constructors.experts import (
     Placement,
     placed,
@@ -20,11 +20,11 @@ from shardscope.engine.geometry.constructors.experts import (
     uniform_placement,
     write_placement,
 )
-from shardscope.engine.geometry.deepspeed import write_affine_map
-from shardscope.engine.geometry.expert_layers import read_expert_layers
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.universal import translate
-from shardscope.engine.geometry.universal_info import read_universal
+from shardscope.engine.geometry.interchange.deepspeed import write_affine_map
+from shardscope.engine.geometry.interchange.expert_layers import read_expert_layers
+from shardscope.engine.geometry.interchange.universal import translate
+from shardscope.engine.geometry.interchange.universal_info import read_universal
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.shardmap import Contiguous, TensorMap

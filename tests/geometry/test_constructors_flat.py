@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.cuts import even, mesh
 from shardscope.engine.geometry.constructors.flat import (
     FlatBuffer,
@@ -18,7 +18,7 @@ from shardscope.engine.geometry.constructors.flat import (
     zero3_starts,
     zero_group,
 )
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.shardmap import Contiguous, TensorMap
 from tests.geometry.trees import PADDING, Array, elements_of

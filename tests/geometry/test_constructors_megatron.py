@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.megatron import ShardedTensor, replicas, sharded_tensor
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from tests.geometry.trees import elements_of
 

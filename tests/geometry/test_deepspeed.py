@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.budget import Budgets
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.deepspeed import (
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.interchange.deepspeed import (
     exact_name,
     exact_pattern,
     read_affine_map,
@@ -20,6 +19,7 @@ from shardscope.engine.geometry.deepspeed import (
     write_affine_map,
     write_parameter,
 )
+from shardscope.engine.geometry.pieces.budget import Budgets
 from shardscope.engine.model.blocker import Fault, render
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.budget import Budgets
-from shardscope.engine.geometry.compare import same
+from shardscope.engine.geometry.checking.compare import same
 from shardscope.engine.geometry.constructors.attention import HeadFacts, from_heads
-from shardscope.engine.geometry.execute import assemble
-from shardscope.engine.geometry.universal import translate, translate_all, unused
-from shardscope.engine.geometry.universal_info import UniversalInfo, read_universal
+from shardscope.engine.geometry.execution.execute import assemble
+from shardscope.engine.geometry.interchange.universal import translate, translate_all, unused
+from shardscope.engine.geometry.interchange.universal_info import UniversalInfo, read_universal
+from shardscope.engine.geometry.pieces.budget import Budgets
 from shardscope.engine.model.blocker import Fault, render
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.shardmap import Contiguous, Replicate, SubParamConcat, TensorMap, Trim
@@ -529,7 +529,7 @@ def test_maps_that_cannot_be_compared_are_told(monkeypatch: pytest.MonkeyPatch) 
     def unproven(*_: object) -> None:
         raise Fault("map.unproven", reason="the steps 2 and 3 do not divide each other")
 
-    monkeypatch.setattr("shardscope.engine.geometry.universal.first_difference", unproven)
+    monkeypatch.setattr("shardscope.engine.geometry.interchange.universal.first_difference", unproven)
     made = of(with_map(parameter_with_row_parallelism_patterns=["w"]), [(4, 3), (4, 3)])
 
     assert made.lowered is not None

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from shardscope.engine.geometry.budget import Budget, Budgets
-from shardscope.engine.geometry.document import lowered_of, read_document, written
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.document import lowered_of, read_document, written
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.budget import Budget, Budgets
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.lowered import LoweredDocument, LoweredTensor
 from shardscope.engine.model.schemas import LOWERED, SHARD_MAP

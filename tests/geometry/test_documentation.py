@@ -10,7 +10,7 @@ import pytest
 
 from shardscope.engine import Planner, read_shard_map
 from shardscope.engine.geometry.constructors import attention, cuts, flat
-from shardscope.engine.geometry.document import read_document
+from shardscope.engine.geometry.language.document import read_document
 from shardscope.engine.model.shardmap import Contiguous, Node, TensorMap
 from tests.geometry.documentation import examples, meaning
 from tests.geometry.trees import Shown, evaluate

@@ -10,7 +10,7 @@ from shardscope.engine.geometry.drawing.guide import Guide
 from shardscope.engine.geometry.drawing.lanes import around, lanes, longest, ribbon
 from shardscope.engine.geometry.drawing.lines import matrix
 from shardscope.engine.geometry.drawing.window import closer, following, moved
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.picture import OUTSIDE
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side

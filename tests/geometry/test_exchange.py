@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shardscope.engine import Move, gather, moves, scatter, stream
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.exchange import Readable
-from shardscope.engine.geometry.execute import slice_
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.execution.exchange import Readable
+from shardscope.engine.geometry.execution.execute import slice_
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.mapdocuments import TransferDocument
 from shardscope.engine.model.piece import Lowered

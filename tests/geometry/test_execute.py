@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.progress import Cancelled, Progress

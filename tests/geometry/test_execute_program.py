@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry import cutting
-from shardscope.engine.geometry.cutting import blocked, gathered, reads, split, within
-from shardscope.engine.geometry.move import move
-from shardscope.engine.geometry.program import Copy, IndexedCopy, bounded, compiled, shard_program
+from shardscope.engine.geometry.execution import cutting
+from shardscope.engine.geometry.execution.cutting import blocked, gathered, reads, split, within
+from shardscope.engine.geometry.execution.move import move
+from shardscope.engine.geometry.execution.program import Copy, IndexedCopy, bounded, compiled, shard_program
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Piece, RankShard, Side, row_major
 from tests.test_imports import ARRAYS, modules_after
@@ -56,8 +56,14 @@ def apart(parts: list[Copy]) -> set[tuple[int, int]]:
 
 
 def test_planning_needs_no_arrays() -> None:
-    rooms = ("check", "compose", "cutting", "factors", "lower", "program", "states", "work")
-    held = modules_after("\n".join(f"import shardscope.engine.geometry.{room}" for room in rooms))
+    held = modules_after(
+        "from shardscope.engine.geometry.checking import check\n"
+        "from shardscope.engine.geometry.constructors import states\n"
+        "from shardscope.engine.geometry.execution import cutting, program, work\n"
+        "from shardscope.engine.geometry.language import lower\n"
+        "from shardscope.engine.geometry.pieces import factors\n"
+        "from shardscope.engine.geometry.transfer import compose"
+    )
 
     assert not held & ARRAYS
 
@@ -249,7 +255,7 @@ def test_no_run_is_too_long_for_one_element() -> None:
     given_ = np.random.default_rng(0).integers(0, 256, 3 << 21, np.uint8)
     made = np.zeros(3 << 20, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shardscope.engine.geometry.move.LONGEST", 1 << 19)
+        patch.setattr("shardscope.engine.geometry.execution.move.LONGEST", 1 << 19)
         move(copy, given_, made)
 
     assert np.array_equal(made.reshape(shape), given_.reshape(3, -1)[:, : 1 << 20])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.factors import power_of_two, rounding
-from shardscope.engine.geometry.scale import element_of, named, scaled
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.execution.scale import element_of, named, scaled
+from shardscope.engine.geometry.pieces.factors import power_of_two, rounding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import IndexedPiece, Lowered, RankShard
 from shardscope.engine.model.shardmap import Contiguous, Replicate, Scale

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose, invert, whole
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.filling import Filling
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.stream import compare_replicas, transfer
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.execution.filling import Filling
+from shardscope.engine.geometry.execution.stream import compare_replicas, transfer
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose, invert, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import Cancelled, Progress
@@ -189,8 +189,8 @@ def test_columns_with_wide_gaps_are_read_without_the_gaps() -> None:
 
 
 def test_steps_of_too_many_reads_are_done_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.engine.geometry.filling.GAP", 64)
-    monkeypatch.setattr("shardscope.engine.geometry.filling.MOST_READS", 50)
+    monkeypatch.setattr("shardscope.engine.geometry.execution.filling.GAP", 64)
+    monkeypatch.setattr("shardscope.engine.geometry.execution.filling.MOST_READS", 50)
     shape = (3000, 100)
     narrow = lowered(shape, Contiguous("tp", 1, (3, 40, 57)), tp=3)
     full = noise(shape)
@@ -209,7 +209,7 @@ def test_steps_of_too_many_reads_are_done_in_halves(monkeypatch: pytest.MonkeyPa
 
 
 def test_more_targets_than_tiles_fit_are_filled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.engine.geometry.tiles.TILE", 256 << 10)
+    monkeypatch.setattr("shardscope.engine.geometry.execution.tiles.TILE", 256 << 10)
     full = noise((999, 500))
     target = lowered((999, 500), Contiguous("tp", 1, shares(500, 8)), tp=8)
 

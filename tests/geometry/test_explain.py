@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from shardscope.engine.geometry.explain import explain, line, tree
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.regions import described, region
+from shardscope.engine.geometry.describing.explain import explain, line, tree
+from shardscope.engine.geometry.describing.regions import described, region
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model import shardmap as nodes
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import (

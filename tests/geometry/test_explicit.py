@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry import explicit
-from shardscope.engine.geometry.budget import Budget, Budgets
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose, invert
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces import explicit
+from shardscope.engine.geometry.pieces.budget import Budget, Budgets
+from shardscope.engine.geometry.transfer.compose import compose, invert
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Contiguous, Explicit, Interleave, TensorMap

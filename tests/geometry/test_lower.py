@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hypothesis import given, settings
 
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.piece import Lowered, Piece
 from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from tests.geometry.trees import PADDING, elements_of, holders_of, maps, pairs, shown

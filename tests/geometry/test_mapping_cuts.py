@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.execute import assemble
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.execution.execute import assemble
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.mapping.cuts import shard_map
 from shardscope.engine.geometry.mapping.sections import Asked
 from shardscope.engine.model.blocker import Fault

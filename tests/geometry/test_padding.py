@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.padding import padded_inside
+from shardscope.engine.geometry.language.padding import padded_inside
 from shardscope.engine.model.piece import Piece, RankShard, Side, row_major
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.cuts import even, fused, mesh
 from shardscope.engine.geometry.constructors.experts import Placement, placed
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.partitioned import Slice, partitioned
+from shardscope.engine.geometry.constructors.partitioned import Slice, partitioned
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import Contiguous, Node, Replicate, TensorMap, Trim

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.geometry.pattern_syntax import DEPTH, LENGTH
-from shardscope.engine.geometry.patterns import Patterns
+from shardscope.engine.geometry.interchange.pattern_syntax import DEPTH, LENGTH
+from shardscope.engine.geometry.interchange.patterns import Patterns
 from shardscope.engine.model.blocker import Fault
 
 ATOMS = st.sampled_from(
@@ -149,7 +149,7 @@ def test_repeats_of_nothing_cost_nothing() -> None:
 
 
 def test_matching_is_bounded_over_all_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.engine.geometry.patterns.STEPS", 10_000)
+    monkeypatch.setattr("shardscope.engine.geometry.interchange.patterns.STEPS", 10_000)
     found = Patterns([r"\b(a?){900}\B"])
 
     with pytest.raises(Fault, match=r"universal\.pattern"):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.picture import BANDS, picture, shard_picture
+from shardscope.engine.geometry.describing.picture import BANDS, picture, shard_picture
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.picture import GAP, Picture
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, FlatRange, Replicate, TensorMap, Trim

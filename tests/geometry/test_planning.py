@@ -2,12 +2,12 @@
 
 import pytest
 
-from shardscope.engine.geometry import planning
-from shardscope.engine.geometry.budget import Budgets
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.planning import Planner
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.pieces.budget import Budgets
+from shardscope.engine.geometry.transfer import planning
+from shardscope.engine.geometry.transfer.compose import compose
+from shardscope.engine.geometry.transfer.planning import Planner
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.shardmap import Contiguous, Replicate, Scale, TensorMap
 from tests.geometry.trees import mesh_of

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shardscope.engine.geometry.rounding import differing
+from shardscope.engine.geometry.execution.rounding import differing
 from shardscope.engine.model.blocker import Fault
 
 WIDTH = {"BF16": "<H", "F16": "<H", "F32": "<I"}

@@ -9,24 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from shardscope.engine.geometry import (
-    blocks,
-    budget,
-    cells,
-    check,
-    compare,
-    compose,
-    digits,
-    explicit,
-    fold,
-    holders,
-    lower,
-    nodes,
-    replicas,
-    sweep,
-    wellformed,
-)
-from shardscope.engine.geometry.budget import Budget
+from shardscope.engine.geometry.checking import check, compare
+from shardscope.engine.geometry.language import holders, lower, nodes
+from shardscope.engine.geometry.pieces import blocks, budget, cells, digits, explicit, fold, sweep, wellformed
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.transfer import compose, replicas
 from shardscope.engine.model.piece import Lowered, Side
 from shardscope.engine.model.shardmap import (
     Contiguous,
@@ -155,7 +142,9 @@ def test_the_poison_works() -> None:
 def test_planning_needs_no_numpy() -> None:
     program = (
         "import sys; sys.modules['numpy'] = None\n"
-        "from shardscope.engine.geometry import check, compare, compose, lower\n"
+        "from shardscope.engine.geometry.checking import check, compare\n"
+        "from shardscope.engine.geometry.transfer import compose\n"
+        "from shardscope.engine.geometry.language import lower\n"
         "from shardscope.engine.model.shardmap import *\n"
         "mesh = DeviceMesh((MeshAxis('tp', 2),))\n"
         "rows, columns = (lower.lower(TensorMap((8, 8), Contiguous('tp', d, (4, 4))), mesh) for d in (0, 1))\n"

@@ -4,9 +4,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.states import derived
+from shardscope.engine.geometry.constructors.states import derived
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.shardmap import Contiguous, Part, Replicate, Scale, SubParamConcat, TensorMap
 from tests.geometry.layouts import mesh, noise, same

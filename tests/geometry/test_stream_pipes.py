@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from shardscope.engine import gather, moves, scatter
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.mapdocuments import TransferDocument
 from shardscope.engine.model.schemas import TRANSFER
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, FlatRange, Replicate, TensorMap

@@ -6,9 +6,9 @@
 import sys
 from pathlib import Path
 
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.stream import transfer
+from shardscope.engine.geometry.execution.stream import transfer
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, MeshAxis, TensorMap
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compare import same
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.checking.compare import same
 from shardscope.engine.geometry.constructors import attention, cuts, experts
 from shardscope.engine.geometry.constructors.cuts import mesh
 from shardscope.engine.geometry.constructors.flat import zero3_starts, zero_group
-from shardscope.engine.geometry.deepspeed import (
+from shardscope.engine.geometry.execution.execute import assemble, slice_
+from shardscope.engine.geometry.interchange.deepspeed import (
     read_affine_map,
     read_parameter,
     write_affine_map,
     write_parameter,
 )
-from shardscope.engine.geometry.execute import assemble, slice_
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.universal import translate
-from shardscope.engine.geometry.universal_info import read_universal
+from shardscope.engine.geometry.interchange.universal import translate
+from shardscope.engine.geometry.interchange.universal_info import read_universal
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Contiguous, Replicate, TensorMap
 from tests.geometry.trees import elements_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.geometry.check import check
+from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.constructors.cuts import mesh
 from shardscope.engine.geometry.constructors.dtensor import Placement, Shard, Whole, dtensor
 from shardscope.engine.geometry.constructors.flat import flat_parameter
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from tests.geometry.trees import elements_of
 
 torch = pytest.importorskip("torch")

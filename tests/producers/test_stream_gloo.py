@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from shardscope.engine import gather, moves, scatter
-from shardscope.engine.geometry.compose import compose
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.mapdocuments import TransferDocument
 from shardscope.engine.model.schemas import TRANSFER
 from tests.geometry.test_stream_pipes import SOURCE, TARGET, TENSORS, shards
@@ -68,7 +68,7 @@ def test_ranks_of_torch_distributed_reshard_among_themselves(tmp_path: Path) -> 
         worker.join(60)
         assert worker.exitcode == 0
 
-    from shardscope.engine.geometry.execute import assemble
+    from shardscope.engine.geometry.execution.execute import assemble
     from tests.geometry.test_stream_pipes import WIDTH, value
 
     for name, (_, two, dtype) in TENSORS.items():

@@ -3,10 +3,10 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from shardscope.engine.geometry.compose import compose
 from shardscope.engine.geometry.drawing.atlas import Atlas
 from shardscope.engine.geometry.drawing.guide import Guide
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.model.picture import Mark
 from shardscope.engine.model.shardmap import Contiguous, DeviceMesh, MeshAxis, TensorMap
 from shardscope.engine.model.shardview import Window

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.differences import DiffOptions, diff
-    from shardscope.engine.geometry.check import check
-    from shardscope.engine.geometry.compare import first_difference
-    from shardscope.engine.geometry.compose import compose, invert
-    from shardscope.engine.geometry.exchange import Move, gather, moves, scatter, stream
-    from shardscope.engine.geometry.explain import explain
-    from shardscope.engine.geometry.lower import lower
+    from shardscope.engine.geometry.checking.check import check
+    from shardscope.engine.geometry.checking.compare import first_difference
+    from shardscope.engine.geometry.describing.explain import explain
+    from shardscope.engine.geometry.describing.picture import picture, shard_picture
+    from shardscope.engine.geometry.execution.exchange import Move, gather, moves, scatter, stream
+    from shardscope.engine.geometry.language.lower import lower
     from shardscope.engine.geometry.mapping.targets import Numbers
-    from shardscope.engine.geometry.picture import picture, shard_picture
-    from shardscope.engine.geometry.planning import Planner
+    from shardscope.engine.geometry.transfer.compose import compose, invert
+    from shardscope.engine.geometry.transfer.planning import Planner
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.known import read_known
     from shardscope.engine.materializing import Converted, materialize
@@ -248,7 +248,7 @@ def _transfers(name: str) -> Any:
     """Return what plans transfers, and what carries them out."""
     match name:
         case "Planner":
-            from shardscope.engine.geometry.planning import Planner
+            from shardscope.engine.geometry.transfer.planning import Planner
 
             return Planner
         case "Numbers":
@@ -259,14 +259,17 @@ def _transfers(name: str) -> Any:
             from shardscope.engine import resharding
 
             return getattr(resharding, name)
-    from shardscope.engine.geometry import exchange
+    from shardscope.engine.geometry.execution import exchange
 
     return getattr(exchange, name)
 
 
 def _geometry(name: str) -> Any:
     """Return what works on maps alone: no file and no array."""
-    from shardscope.engine.geometry import check, compare, compose, explain, lower, picture
+    from shardscope.engine.geometry.checking import check, compare
+    from shardscope.engine.geometry.describing import explain, picture
+    from shardscope.engine.geometry.language import lower
+    from shardscope.engine.geometry.transfer import compose
 
     return {
         "check": check.check,

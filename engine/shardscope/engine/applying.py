@@ -20,9 +20,9 @@ from shardscope.engine.arrayfiles import (
     refuse_existing,
     suffix_of,
 )
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose, whole
-from shardscope.engine.geometry.stream import compare_replicas, transfer
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.execution.stream import compare_replicas, transfer
+from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.piece import Lowered

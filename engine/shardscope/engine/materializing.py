@@ -28,7 +28,7 @@ from shardscope.engine.convert.staging import Staging
 from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
 from shardscope.engine.convert.threads import run_here, what_was_taken
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
-from shardscope.engine.geometry.document import written
+from shardscope.engine.geometry.language.document import written
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor

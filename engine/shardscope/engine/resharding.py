@@ -19,10 +19,10 @@ from shardscope.engine.convert.renaming import Renaming
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.converting import Prepared, prepare
 from shardscope.engine.decoding import Decoding
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.geometry.mapping.tables import LayoutTable
 from shardscope.engine.geometry.mapping.targets import Numbers
-from shardscope.engine.geometry.planning import Planner
+from shardscope.engine.geometry.transfer.planning import Planner
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.mappings import NAMES, VLLM, read_table, table, tables
 from shardscope.engine.model.blocker import Fault

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from shardscope.engine.capabilities.reading import read_bytes
-from shardscope.engine.geometry.budget import DEFAULT, Budget, Budgets
-from shardscope.engine.geometry.compare import first_difference
-from shardscope.engine.geometry.deepspeed import write_affine_map
-from shardscope.engine.geometry.document import MapDocument, lowered_of, read_document, written
-from shardscope.engine.geometry.explain import explain
-from shardscope.engine.geometry.planning import Planner
-from shardscope.engine.geometry.universal import translate_all
-from shardscope.engine.geometry.universal_info import UniversalInfo, read_universal
+from shardscope.engine.geometry.checking.compare import first_difference
+from shardscope.engine.geometry.describing.explain import explain
+from shardscope.engine.geometry.interchange.deepspeed import write_affine_map
+from shardscope.engine.geometry.interchange.universal import translate_all
+from shardscope.engine.geometry.interchange.universal_info import UniversalInfo, read_universal
+from shardscope.engine.geometry.language.document import MapDocument, lowered_of, read_document, written
+from shardscope.engine.geometry.pieces.budget import DEFAULT, Budget, Budgets
+from shardscope.engine.geometry.transfer.planning import Planner
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.explanation import Explanation

@@ -78,7 +78,7 @@ def _put_together(side: Side, limits: Limits) -> Catalogue:
     if all(tensor.part_of is None for tensor in side.catalogue.tensors):
         return side.catalogue
     from shardscope.engine.convert.ranks import MAP_FILE, put_together
-    from shardscope.engine.geometry.document import read_document as read_maps
+    from shardscope.engine.geometry.language.document import read_document as read_maps
     from shardscope.engine.parse.json import parse_json
 
     data = _beside(side, MAP_FILE, limits)

@@ -6,13 +6,13 @@ The explorer draws what these functions return, and `shardscope tensors --map` p
 from msgspec import Struct
 
 from shardscope.engine.convert.ranks import Ranks
-from shardscope.engine.geometry.budget import DEFAULT, Budget, Budgets
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.compose import compose
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.describing.explain import DRAWABLE, axes, explain, sentences
 from shardscope.engine.geometry.drawing.atlas import Atlas
 from shardscope.engine.geometry.drawing.guide import Guide
-from shardscope.engine.geometry.explain import DRAWABLE, axes, explain, sentences
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.language.layout import normal_form
+from shardscope.engine.geometry.pieces.budget import DEFAULT, Budget, Budgets
+from shardscope.engine.geometry.transfer.compose import compose
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Blocker, blocker
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record

@@ -10,7 +10,7 @@ from shardscope.engine.convert.comparing import compare
 from shardscope.engine.convert.contents import Contents, Opener
 from shardscope.engine.convert.ranks import Ranks
 from shardscope.engine.convert.tasks import layout_of
-from shardscope.engine.geometry.compose import whole
+from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.limits import Limits

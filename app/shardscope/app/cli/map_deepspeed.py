@@ -108,7 +108,7 @@ def from_deepspeed(
     """
     from shardscope.app.cli.map_text import by_tensor
     from shardscope.engine import read_deepspeed, read_shapes, translate_deepspeed
-    from shardscope.engine.geometry.document import written
+    from shardscope.engine.geometry.language.document import written
     from shardscope.engine.model.limits import Limits, with_overrides
 
     bounds = with_overrides(Limits(), dict(limits))

@@ -133,7 +133,7 @@ def shard_lines(shard: "ShardInWords", *, everything: bool) -> Iterator[str]:
     """Yield what ranks with equal shards hold."""
     from shardscope.app.cli.map_text import extents, more, table
     from shardscope.app.cli.words import size
-    from shardscope.engine.geometry.wellformed import named
+    from shardscope.engine.geometry.pieces.wellformed import named
     from shardscope.engine.model.text import counted
 
     facts = [f"shard {extents(shard.shape)}"]

@@ -79,7 +79,7 @@ def lines(name: str, tensor: "LoweredTensor", *, everything: bool) -> Iterator[s
 def shard_lines(group: "ShardGroup", *, everything: bool) -> Iterator[str]:
     """Yield the pieces of one shard."""
     from shardscope.app.cli.map_text import extents, more, table
-    from shardscope.engine.geometry.wellformed import named
+    from shardscope.engine.geometry.pieces.wellformed import named
     from shardscope.engine.model.text import counted
 
     padding = f", {group.padding:,} of padding" if group.padding else ""

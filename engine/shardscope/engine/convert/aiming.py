@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from shardscope.engine.convert.selection import Chosen
 from shardscope.engine.geometry.constructors.flat import FlatBuffer, zero_group
-from shardscope.engine.geometry.document import written
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.document import written
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.mapping.tables import LayoutTable, Placed
 from shardscope.engine.geometry.mapping.targets import ANY, Cut, Numbers, Targets, is_vocabulary
 from shardscope.engine.model.blocker import Fault

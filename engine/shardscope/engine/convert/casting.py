@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shardscope.engine.geometry.move import Bytes
+from shardscope.engine.geometry.execution.move import Bytes
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.tensors import DTYPES
 

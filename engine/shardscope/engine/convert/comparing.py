@@ -14,11 +14,11 @@ from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.segments import cuts
 from shardscope.engine.convert.tiles import Maker, prepared
 from shardscope.engine.convert.work import Written, memory
-from shardscope.engine.geometry.compose import compose, whole
-from shardscope.engine.geometry.layout import normal_form
-from shardscope.engine.geometry.move import Bytes, first_difference
-from shardscope.engine.geometry.program import byte_count
-from shardscope.engine.geometry.stream import compare_replicas
+from shardscope.engine.geometry.execution.move import Bytes, first_difference
+from shardscope.engine.geometry.execution.program import byte_count
+from shardscope.engine.geometry.execution.stream import compare_replicas
+from shardscope.engine.geometry.language.layout import normal_form
+from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.piece import Lowered

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.convert.contents import Contents
-from shardscope.engine.geometry.explicit import unpacked
+from shardscope.engine.geometry.pieces.explicit import unpacked
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.piece import ONE, IndexedPiece, Lowered, Piece, RankShard, row_major
 from shardscope.engine.model.tensors import DTYPES

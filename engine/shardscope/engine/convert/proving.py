@@ -9,8 +9,8 @@ from msgspec import Struct
 from shardscope.engine.convert.comparing import compare, compare_copies, replicas
 from shardscope.engine.convert.contents import Opener
 from shardscope.engine.convert.renaming import Renaming
-from shardscope.engine.geometry.check import check as check_map
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.checking.check import check as check_map
+from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.manifest import Validation

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from shardscope.engine.convert import header
 from shardscope.engine.convert.selection import Chosen
-from shardscope.engine.geometry.budget import DEFAULT, Budget
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.document import lowered_of
-from shardscope.engine.geometry.padding import padded_inside
-from shardscope.engine.geometry.planning import Planner
-from shardscope.engine.geometry.rankboxes import box_of
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.checking.rankboxes import box_of
+from shardscope.engine.geometry.language.document import lowered_of
+from shardscope.engine.geometry.language.padding import padded_inside
+from shardscope.engine.geometry.pieces.budget import DEFAULT, Budget
+from shardscope.engine.geometry.transfer.planning import Planner
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.bundle import FILE, BundleDocument, BundleFragment, BundleTensor
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor, Shape

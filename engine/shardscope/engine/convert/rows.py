@@ -1,6 +1,6 @@
 """The first rows of a tensor: a vocabulary without its padding."""
 
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.catalogue import Shape
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import Block, Box, DeviceMesh, MeshAxis, TensorMap

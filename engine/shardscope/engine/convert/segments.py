@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from shardscope.engine.geometry.compose import compose, whole
-from shardscope.engine.geometry.layout import normal_form
-from shardscope.engine.geometry.program import Copy, IndexedCopy, byte_count
-from shardscope.engine.geometry.routes import Route
+from shardscope.engine.geometry.execution.program import Copy, IndexedCopy, byte_count
+from shardscope.engine.geometry.execution.routes import Route
+from shardscope.engine.geometry.language.layout import normal_form
+from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import ONE, Lowered, Piece, RankShard, Side, row_major

@@ -19,7 +19,7 @@ from shardscope.engine.convert.header import build
 from shardscope.engine.convert.ranks import Ranks, metadata
 from shardscope.engine.convert.rows import first_rows
 from shardscope.engine.convert.work import Written, records
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.model.blocker import Finding
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Shape
 from shardscope.engine.model.piece import Lowered

@@ -14,11 +14,11 @@ from msgspec import Struct
 from shardscope.engine.convert.casting import Caster, castable, swapped
 from shardscope.engine.convert.contents import Contents
 from shardscope.engine.convert.segments import Cuts, Origin
-from shardscope.engine.geometry.filling import Filling
-from shardscope.engine.geometry.move import Bytes, dense, move, parts
-from shardscope.engine.geometry.program import Copy, IndexedCopy
-from shardscope.engine.geometry.routes import Route
-from shardscope.engine.geometry.scale import Element, carry, named, scaled
+from shardscope.engine.geometry.execution.filling import Filling
+from shardscope.engine.geometry.execution.move import Bytes, dense, move, parts
+from shardscope.engine.geometry.execution.program import Copy, IndexedCopy
+from shardscope.engine.geometry.execution.routes import Route
+from shardscope.engine.geometry.execution.scale import Element, carry, named, scaled
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, Side
 from shardscope.engine.model.tensors import DTYPES

@@ -14,7 +14,7 @@ from shardscope.engine.convert import casting, decompress
 from shardscope.engine.convert.contents import OPEN_RECORDS
 from shardscope.engine.convert.segments import Cuts, cuts
 from shardscope.engine.convert.tiles import GRAIN, Prepared, prepared
-from shardscope.engine.geometry.program import Copy, byte_count
+from shardscope.engine.geometry.execution.program import Copy, byte_count
 from shardscope.engine.model.catalogue import LogicalTensor, Record
 from shardscope.engine.model.piece import ONE, Lowered
 from shardscope.engine.model.shardmap import Node, Replicate, Scale, SubParamConcat, TensorMap

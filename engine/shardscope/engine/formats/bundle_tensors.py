@@ -11,10 +11,10 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.formats.bundle import is_below
-from shardscope.engine.geometry.check import check
-from shardscope.engine.geometry.document import lowered_of
-from shardscope.engine.geometry.lower import lower
-from shardscope.engine.geometry.padding import padded_inside
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.language.document import lowered_of
+from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.geometry.language.padding import padded_inside
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.bundle import BundleDocument, BundleFragment, BundleTensor
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record, Shape

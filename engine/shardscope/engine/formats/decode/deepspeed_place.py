@@ -16,9 +16,9 @@ from shardscope.engine.formats.decode.deepspeed_flat import Run, Shard
 from shardscope.engine.formats.decode.deepspeed_gather import Place
 from shardscope.engine.formats.decode.deepspeed_save import Degrees
 from shardscope.engine.geometry.constructors.experts import Placement, placed
-from shardscope.engine.geometry.partitioned import Slice, partitioned
-from shardscope.engine.geometry.universal import translate
-from shardscope.engine.geometry.universal_info import UniversalInfo
+from shardscope.engine.geometry.constructors.partitioned import Slice, partitioned
+from shardscope.engine.geometry.interchange.universal import translate
+from shardscope.engine.geometry.interchange.universal_info import UniversalInfo
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import Fragment
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side, row_major

@@ -6,9 +6,9 @@ from shardscope.engine.formats.decode.deepspeed_states import ModelStates, there
 from shardscope.engine.formats.decode.plain import plain
 from shardscope.engine.formats.decoder import Decoder
 from shardscope.engine.geometry.constructors.experts import Placement
-from shardscope.engine.geometry.expert_layers import read_expert_layers
-from shardscope.engine.geometry.universal import unused
-from shardscope.engine.geometry.universal_info import UniversalInfo, read_universal
+from shardscope.engine.geometry.interchange.expert_layers import read_expert_layers
+from shardscope.engine.geometry.interchange.universal import unused
+from shardscope.engine.geometry.interchange.universal_info import UniversalInfo, read_universal
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.pickled import Number
 

@@ -14,7 +14,7 @@ from shardscope.engine.formats.fragments import LARGEST, Work, cover
 from shardscope.engine.formats.fragments import Fragment as Placed
 from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.geometry.constructors.dtensor import Shard, dtensor
-from shardscope.engine.geometry.lower import lower
+from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Role, Shape
 from shardscope.engine.model.decoded import Component

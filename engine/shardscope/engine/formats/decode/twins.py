@@ -102,7 +102,9 @@ class _Work:
         self.probe.guarded(exact, both)
 
     def _windows(self, one: Reader, other: Reader, held: Sequence[Twin], entry: Entry) -> None:
-        from shardscope.engine.geometry.rounding import differing  # numpy: only where values are compared
+        from shardscope.engine.geometry.execution.rounding import (
+            differing,  # numpy: only where values are compared
+        )
 
         for window in held:
             for tile in _tiles(window):

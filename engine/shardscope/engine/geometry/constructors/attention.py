@@ -9,12 +9,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block, meet
-from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.constructors.cuts import even, extent_of, fused, refuse, unproven
-from shardscope.engine.geometry.fold import folded
-from shardscope.engine.geometry.holders import with_holders
-from shardscope.engine.geometry.nodes import Local, box
+from shardscope.engine.geometry.language.holders import with_holders
+from shardscope.engine.geometry.language.nodes import Local, box
+from shardscope.engine.geometry.pieces.blocks import Block, meet
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.pieces.fold import folded
 from shardscope.engine.model.piece import Lowered, Side
 from shardscope.engine.model.shardmap import (
     Contiguous,

@@ -11,12 +11,12 @@ from typing import Final, NoReturn
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block
-from shardscope.engine.geometry.budget import Budget
 from shardscope.engine.geometry.constructors.cuts import refuse
-from shardscope.engine.geometry.fold import folded
-from shardscope.engine.geometry.holders import with_holders
-from shardscope.engine.geometry.nodes import Local
+from shardscope.engine.geometry.language.holders import with_holders
+from shardscope.engine.geometry.language.nodes import Local
+from shardscope.engine.geometry.pieces.blocks import Block
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.pieces.fold import folded
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import Lowered, Side
 from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis

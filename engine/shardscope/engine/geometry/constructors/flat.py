@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block
 from shardscope.engine.geometry.constructors.cuts import refuse
-from shardscope.engine.geometry.fold import folded
+from shardscope.engine.geometry.pieces.blocks import Block
+from shardscope.engine.geometry.pieces.fold import folded
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardmap import FlatRange, Node, TensorMap
 

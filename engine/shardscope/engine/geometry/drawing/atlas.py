@@ -10,15 +10,15 @@ from string import ascii_lowercase, digits
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block
-from shardscope.engine.geometry.budget import Budget
+from shardscope.engine.geometry.describing.picture import HOLDERS
 from shardscope.engine.geometry.drawing.borders import Borders, borders
 from shardscope.engine.geometry.drawing.index import Index
 from shardscope.engine.geometry.drawing.lines import Cells, matrix
 from shardscope.engine.geometry.drawing.rectangles import rectangles
-from shardscope.engine.geometry.explicit import runs_of
-from shardscope.engine.geometry.picture import HOLDERS
-from shardscope.engine.geometry.wellformed import named
+from shardscope.engine.geometry.pieces.blocks import Block
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.pieces.explicit import runs_of
+from shardscope.engine.geometry.pieces.wellformed import named
 from shardscope.engine.model.picture import CLASH, EVERYWHERE, GAP, PADDING, Mark
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from shardscope.engine.model.shardview import Drawing, Window

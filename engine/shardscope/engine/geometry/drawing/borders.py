@@ -6,7 +6,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.regions import Extent, region
+from shardscope.engine.geometry.describing.regions import Extent, region
 from shardscope.engine.model.piece import IndexedPiece, Piece, Side
 
 MOST = 16_384

@@ -6,13 +6,13 @@ from math import prod
 
 from msgspec.structs import replace
 
+from shardscope.engine.geometry.describing.regions import described
 from shardscope.engine.geometry.drawing.atlas import Atlas, Held, piece_letter
 from shardscope.engine.geometry.drawing.lines import matrix
 from shardscope.engine.geometry.drawing.paths import Named, parts, path
 from shardscope.engine.geometry.drawing.stored import ends, indexed, stored
-from shardscope.engine.geometry.factors import factor
-from shardscope.engine.geometry.lower import coordinates
-from shardscope.engine.geometry.regions import described
+from shardscope.engine.geometry.language.lower import coordinates
+from shardscope.engine.geometry.pieces.factors import factor
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.picture import CLASH, GAP, PADDING
 from shardscope.engine.model.piece import ONE, IndexedPiece, Piece

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import accumulate
 from operator import le, lt
 
-from shardscope.engine.geometry.blocks import Block
-from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.digits import DigitBox, address_of, digit_ranges
-from shardscope.engine.geometry.explicit import boxed
-from shardscope.engine.geometry.sweep import overlapping
+from shardscope.engine.geometry.pieces.blocks import Block
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.pieces.digits import DigitBox, address_of, digit_ranges
+from shardscope.engine.geometry.pieces.explicit import boxed
+from shardscope.engine.geometry.pieces.sweep import overlapping
 
 DIRECT = 8_192
 """Boxes that are compared with points outright: less work than a sweep."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from shardscope.engine.geometry.describing.picture import LEGEND
 from shardscope.engine.geometry.drawing.axis import cut
 from shardscope.engine.geometry.drawing.borders import Borders
-from shardscope.engine.geometry.picture import LEGEND
 from shardscope.engine.model.picture import OUTSIDE, Mark
 from shardscope.engine.model.shardview import Axis, Drawing, View, Window
 

@@ -5,8 +5,8 @@ from itertools import accumulate
 
 from msgspec import Struct
 
+from shardscope.engine.geometry.describing.explain import line
 from shardscope.engine.geometry.drawing.lines import matrix
-from shardscope.engine.geometry.explain import line
 from shardscope.engine.model import shardmap as nodes
 from shardscope.engine.model.shardmap import Node, Part
 

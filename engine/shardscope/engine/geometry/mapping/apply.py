@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.geometry.mapping.sections import Asked, Sectioned, sectioned, taken
 from shardscope.engine.geometry.mapping.tables import NamingTable, Placed
 from shardscope.engine.geometry.mapping.templates import written
 from shardscope.engine.geometry.mapping.through import Source
+from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.mapping import Made, ModelFacts, Target

@@ -9,7 +9,7 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.geometry.layout import normal_form
+from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.geometry.mapping.sections import Asked
 from shardscope.engine.geometry.mapping.tables import NamingTable, holds
 from shardscope.engine.geometry.mapping.templates import Names, variants

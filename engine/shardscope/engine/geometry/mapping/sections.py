@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block
+from shardscope.engine.geometry.pieces.blocks import Block
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.mapping import ModelFacts, Size, View
 from shardscope.engine.model.piece import Side, row_major

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from shardscope.engine.geometry.blocks import Block, meet
-from shardscope.engine.geometry.budget import Budget
-from shardscope.engine.geometry.fold import folded
-from shardscope.engine.geometry.holders import with_holders
+from shardscope.engine.geometry.language.holders import with_holders
+from shardscope.engine.geometry.language.nodes import Local
 from shardscope.engine.geometry.mapping.sections import Taken
-from shardscope.engine.geometry.nodes import Local
+from shardscope.engine.geometry.pieces.blocks import Block, meet
+from shardscope.engine.geometry.pieces.budget import Budget
+from shardscope.engine.geometry.pieces.fold import folded
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.piece import ONE, Lowered, Piece, RankShard
 

@@ -1,0 +1,1 @@
+"""Whether a map holds together, and whether two maps say the same."""

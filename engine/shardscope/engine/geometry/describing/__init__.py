@@ -1,0 +1,1 @@
+"""Maps in words and in small pictures."""

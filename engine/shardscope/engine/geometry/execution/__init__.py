@@ -1,0 +1,1 @@
+"""Maps at work on arrays and streams. These alone move elements."""

@@ -1,0 +1,1 @@
+"""The language of maps: documents and trees of nodes, and their normal form, pieces with their holders."""
