@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shardscope.engine.anatomy import adapters, architecture, counting, layers, packing
 from shardscope.engine.anatomy.items import of_catalogue, of_table
@@ -20,7 +21,7 @@ from shardscope.engine.decoding import Decoding
 from shardscope.engine.diffing.adapter import fits
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model import schemas
-from shardscope.engine.model.anatomy import ModelDocument, Packing, Sizes
+from shardscope.engine.model.anatomy import Memory, ModelDocument, Packing, Sizes
 from shardscope.engine.model.blocker import Fault, Finding, Param, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.config import AdapterFacts
@@ -51,6 +52,8 @@ class ModelOptions(Struct, frozen=True):
     """Types that weights are counted in, beside the stored one: names of `anatomy.memory.WIDTHS`."""
     context: int | None = None
     """Tokens of one sequence; null takes what the configuration declares."""
+    batch: int = 1
+    """Sequences at one time."""
     cache_dtype: str = CACHE
     devices: int = 1
 
@@ -63,6 +66,30 @@ class Declared(Struct, frozen=True):
     sizes: Sizes | None = None
     packing: Packing | None = None
     adapter: AdapterFacts | None = None
+
+
+class Studied(Struct, frozen=True):
+    """A model that was looked at once, with what its arithmetic needs: figures for another case are then a matter of microseconds."""
+
+    document: ModelDocument
+    """With the figures of `ModelOptions()`."""
+    stored: int
+    """Bytes of all tensors."""
+    sizes: Sizes | None
+    """What is declared."""
+
+    def figures(self, options: ModelOptions) -> Memory:
+        """Return the arithmetic for a case."""
+        return memory(
+            self.stored,
+            self.document.parameters,
+            self.sizes,
+            dtypes=options.dtypes,
+            context=options.context,
+            batch=options.batch,
+            cache_dtype=options.cache_dtype,
+            devices=options.devices,
+        )
 
 
 def explain_model(
@@ -113,7 +140,14 @@ def describe_model(
     cancel: threading.Event | None = None,
 ) -> ModelDocument:
     """Return what the model of an inspection is made of. `base` was inspected with its catalogue. Raises `Cancelled`."""
-    options = options or ModelOptions()
+    studied = study_model(found, base=base, cancel=cancel)
+    return studied.document if options is None else replace(studied.document, memory=studied.figures(options))
+
+
+def study_model(
+    found: Inspection, *, base: Inspection | None = None, cancel: threading.Event | None = None
+) -> Studied:
+    """Look at the model of an inspection once, for figures of any case. `base` was inspected with its catalogue. Raises `Cancelled`."""
     check(cancel)
     descriptor = found.descriptor
     tensors = _tensors(found)
@@ -146,7 +180,7 @@ def describe_model(
     ]
     check(cancel)
     adapter = adapters.adapter(items, declared.adapter, fitting=fit.fitting, unfitting=fit.unfitting)
-    return ModelDocument(
+    document = ModelDocument(
         schema=schemas.MODEL,
         format=descriptor.classification.format,
         title=declared.title,
@@ -160,17 +194,10 @@ def describe_model(
         packed=packed.groups,
         declared_packing=_packing_words(declared.packing),
         adapter=adapter,
-        memory=memory(
-            stored,
-            counts,
-            declared.sizes,
-            dtypes=options.dtypes,
-            context=options.context,
-            cache_dtype=options.cache_dtype,
-            devices=options.devices,
-        ),
+        memory=memory(stored, counts, declared.sizes),
         findings=tuple(blocker(each) for each in findings),
     )
+    return Studied(document, stored, declared.sizes)
 
 
 def _tensors(found: Inspection) -> tuple[LogicalTensor, ...]:

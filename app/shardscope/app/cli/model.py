@@ -46,6 +46,13 @@ DTYPES = ("F32", "BF16", "F16", "F8_E4M3", "F8_E5M2", "I8", "I4", "F4")
     help="Length of the sequence whose cache is counted. By default what the configuration declares.",
 )
 @click.option(
+    "--batch",
+    type=click.IntRange(1, 1 << 20),
+    default=1,
+    show_default=True,
+    help="Sequences of that length at one time.",
+)
+@click.option(
     "--cache-dtype",
     type=click.Choice(DTYPES),
     default="BF16",
@@ -70,6 +77,7 @@ def model(
     base: str | None,
     dtypes: tuple[str, ...],
     context: int | None,
+    batch: int,
     cache_dtype: str,
     devices: int,
     as_json: bool,
@@ -103,7 +111,7 @@ def model(
         found = look(path, with_catalogue=True)
     refuse_unlisted(found, path, decode=decode)
     options = engine.ModelOptions(
-        dtypes=dtypes or ("BF16",), context=context, cache_dtype=cache_dtype, devices=devices
+        dtypes=dtypes or ("BF16",), context=context, batch=batch, cache_dtype=cache_dtype, devices=devices
     )
     document = engine.describe_model(
         found, options, base=None if base is None else look(base, with_catalogue=True)

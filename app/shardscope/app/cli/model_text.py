@@ -194,6 +194,8 @@ def _memory(document: ModelDocument) -> Iterator[str]:
         yield from _figure(f"cache of a token in {memory.cache_dtype}{each}", memory.cache_per_token)
     if memory.cache is not None:
         yield from _figure(f"cache of {memory.cache.name}{each}", memory.cache)
+    for line in memory.together:
+        yield from _figure(f"weights {line.name} and cache{each}", line)
     yield from wrapped(f"Arithmetic on bytes, no promise: not in it are {memory.left_out}.", 2)
 
 

@@ -3,7 +3,7 @@
 It says how many bytes these numbers take, and never how much memory or how many devices a run needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from shardscope.engine.model.anatomy import LEFT_OUT, Line, Memory, Parameters, Sizes
@@ -21,10 +21,13 @@ def memory(
     *,
     dtypes: Sequence[str] = DEFAULT,
     context: int | None = None,
+    batch: int = 1,
     cache_dtype: str = CACHE,
     devices: int = 1,
 ) -> Memory:
-    """Return the figures. `stored` are the bytes of all tensors of the model; `context` null takes what the configuration declares."""
+    """Return the figures. `stored` are the bytes of all tensors of the model; `context` null takes what the configuration declares;
+    `batch` are sequences of that length at one time.
+    """
     asked = context if context is not None else sizes.context if sizes is not None else None
     lines = [_shared("as stored", stored, f"{stored:,} bytes of tensors", devices)]
     for dtype in dtypes:
@@ -35,13 +38,16 @@ def memory(
             _shared(f"in {dtype}", size, f"{parameters.total:,} parameters x {bits} bits{more}", devices)
         )
     per_token = _per_token(sizes, WIDTHS[cache_dtype], devices)
+    cache = _cache(sizes, per_token, asked, batch)
     return Memory(
         devices=devices,
         context=asked,
+        batch=batch,
         cache_dtype=cache_dtype,
         weights=tuple(lines),
         cache_per_token=per_token,
-        cache=_cache(sizes, per_token, asked),
+        cache=cache,
+        together=tuple(_together(cache, lines)),
         left_out=LEFT_OUT,
     )
 
@@ -82,17 +88,29 @@ def _per_token(sizes: Sizes | None, bits: int, devices: int) -> Line | None:
     return Line("a token", size, f"{layers:,} layers x {words} x {both} x {bits} bits{linear}")
 
 
-def _cache(sizes: Sizes | None, per_token: Line | None, context: int | None) -> Line | None:
-    """Return what a sequence of `context` tokens takes; layers of sliding attention keep no more than their window."""
+def _together(cache: Line | None, weights: Sequence[Line]) -> Iterator[Line]:
+    """Yield the sum of weights and cache, for weights in each type."""
+    if cache is None or cache.bytes is None:
+        return
+    for line in weights:
+        if line.bytes is not None:
+            formula = f"{line.bytes:,} bytes of weights + {cache.bytes:,} bytes of cache"
+            yield Line(line.name, line.bytes + cache.bytes, formula)
+
+
+def _cache(sizes: Sizes | None, per_token: Line | None, context: int | None, batch: int) -> Line | None:
+    """Return what sequences of `context` tokens take; layers of sliding attention keep no more than their window."""
     layers = _cached_layers(sizes) if sizes is not None else None
     if sizes is None or per_token is None or per_token.bytes is None or context is None or not layers:
         return None
-    name = f"{context:,} tokens"
+    name = f"{context:,} tokens" if batch == 1 else f"{batch:,} x {context:,} tokens"
+    times = "" if batch == 1 else f"{batch:,} sequences x "
     windowed = sizes.windowed_layers or 0
     if not windowed or sizes.window is None or sizes.window >= context:
-        return Line(name, per_token.bytes * context, f"{context:,} tokens x {per_token.bytes:,} bytes")
+        formula = f"{times}{context:,} tokens x {per_token.bytes:,} bytes"
+        return Line(name, batch * per_token.bytes * context, formula)
     one = per_token.bytes // layers
     full = layers - windowed
-    size = one * (full * context + windowed * sizes.window)
-    formula = f"{one:,} bytes x ({full:,} layers x {context:,} tokens + {windowed:,} layers x {sizes.window:,} tokens)"
+    size = batch * one * (full * context + windowed * sizes.window)
+    formula = f"{times}{one:,} bytes x ({full:,} layers x {context:,} tokens + {windowed:,} layers x {sizes.window:,} tokens)"
     return Line(name, size, formula)

@@ -206,11 +206,15 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True):
 
     devices: int
     context: int | None
+    batch: int
+    """Sequences at one time."""
     cache_dtype: str
     weights: tuple[Line, ...]
     cache_per_token: Line | None
     cache: Line | None
-    """For one sequence of `context` tokens."""
+    """For `batch` sequences of `context` tokens."""
+    together: tuple[Line, ...]
+    """Weights and cache, for the weights in each type; none where the cache cannot be counted."""
     left_out: str
     """What is not in any of the figures."""
 
