@@ -8,7 +8,7 @@ import pytest
 from shardscope.engine.diffing.measuring import BLOCK
 from shardscope.engine.diffing.numbers import in_words, table, values
 from shardscope.engine.diffing.placing import index_of, place
-from shardscope.engine.diffing.values import Values, compared, reading, refusal
+from shardscope.engine.diffing.values import Comparing, Values, refusal
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.tensors import DTYPES
@@ -19,8 +19,8 @@ BUDGET = 1 << 20
 
 
 def held(folder: Path, one: LogicalTensor, other: LogicalTensor) -> Values:
-    with opened(folder) as opener, reading(opener, BUDGET) as beside:
-        return compared(one, other, beside=beside)
+    with opened(folder) as opener, Comparing(opener, BUDGET) as comparing:
+        return comparing.compared(one, other)
 
 
 def written(
@@ -177,8 +177,8 @@ def test_it_stops_between_tiles(tmp_path: Path) -> None:
         seen.append(elements)
         cancel.set()
 
-    with opened(tmp_path) as opener, pytest.raises(Cancelled), reading(opener, BUDGET) as beside:
-        compared(one, one, beside=beside, cancel=cancel, on_tile=on_tile)
+    with opened(tmp_path) as opener, pytest.raises(Cancelled), Comparing(opener, BUDGET) as comparing:
+        comparing.compared(one, one, cancel=cancel, on_tile=on_tile)
     assert len(seen) == 1
 
 

@@ -37,9 +37,8 @@ from shardscope.engine.model.schemas import DIFF
 from shardscope.engine.model.text import counted, display_name
 from shardscope.engine.sides import Side, opened, placed_here, placed_there, side_of
 
-if TYPE_CHECKING:  # numpy is loaded where values are read
-    from shardscope.engine.convert.comparing import Beside
-    from shardscope.engine.diffing.values import Values
+if TYPE_CHECKING:  # loaded where values are read
+    from shardscope.engine.diffing.values import Comparing, Values
 
 MEMORY: Final = 64 << 20
 """Bytes of buffers, where a person asks for no other budget."""
@@ -153,7 +152,7 @@ def with_values(
 
     Raises `Fault`: those of reading; `Cancelled`, and then `on_difference` has heard what was compared until then.
     """
-    from shardscope.engine.diffing.values import reading, refusal
+    from shardscope.engine.diffing.values import Comparing, refusal
 
     wanted = [
         number
@@ -167,7 +166,7 @@ def with_values(
     work = _Work(compared, wanted, cancel, progress)
     with (
         opened(compared.first, compared.second) as opener,
-        reading(opener, compared.options.memory_bytes) as beside,
+        Comparing(opener, compared.options.memory_bytes) as comparing,
     ):
         for number in wanted:
             check(cancel)
@@ -179,7 +178,7 @@ def with_values(
             news[number] = (
                 replace(item, note=f"values were not compared: {refused}")
                 if refused is not None
-                else work.compare(item, one, other, beside)
+                else work.compare(item, one, other, comparing)
             )
             if on_difference is not None:
                 on_difference(number, news[number])
@@ -228,11 +227,9 @@ class _Work:
         self._owners = [owners(side.found.descriptor.topology) for side in (compared.first, compared.second)]
 
     def compare(
-        self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, beside: "Beside"
+        self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, comparing: "Comparing"
     ) -> TensorDifference:
         """Return a difference with its values."""
-        from shardscope.engine.diffing.values import compared
-
         size, before = _size(one), self._done
         each = size / max(1, prod(one.shape))
 
@@ -241,12 +238,8 @@ class _Work:
                 self._done = max(self._done, before + int(elements * each))
                 self._report(item.name)
 
-        found = compared(
-            placed_here(one),
-            placed_there(other),
-            beside=beside,
-            cancel=self._cancel,
-            on_tile=on_tile,
+        found = comparing.compared(
+            placed_here(one), placed_there(other), cancel=self._cancel, on_tile=on_tile
         )
         self._done = before + size
         figures = replace(found.figures, first=self._first(found, one, other))

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from shardscope.engine.geometry.execution.program import Copy, IndexedCopy, byte_count
 from shardscope.engine.geometry.execution.routes import Route
-from shardscope.engine.geometry.language.layout import normal_form
+from shardscope.engine.geometry.language.layout import is_plain, normal_form
 from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
@@ -58,7 +58,7 @@ def cuts(tensor: LogicalTensor, layout: Lowered | None = None) -> Cuts:
     """
     found = _Found(tensor, layout)
     fragments = {fragment.label: fragment for fragment in tensor.fragments}
-    if layout is None and len(tensor.fragments) == 1 and _plain(normal_form(tensor)):
+    if layout is None and len(tensor.fragments) == 1 and is_plain(normal_form(tensor)):
         (fragment,) = tensor.fragments
         segments: Sequence[Segment | IndexedSegment] = _straight(fragment, tensor.shape)
     else:
@@ -75,16 +75,6 @@ def _composed(target: Lowered, source: Lowered) -> tuple[Segment | IndexedSegmen
     """Compose once for all layers of a model that are laid out alike."""
     plan = compose(target, source)
     return (*plan.segments, *plan.indexed)
-
-
-def _plain(lowered: Lowered) -> bool:
-    """Tell whether one shard is the tensor as it is."""
-    if len(lowered.ranks) != 1 or len(lowered.ranks[0].pieces) != 1 or lowered.ranks[0].indexed:
-        return False
-    (shard,) = lowered.ranks
-    (piece,) = shard.pieces
-    same = piece.source == piece.dest and piece.scale == ONE
-    return same and piece.elements == lowered.elements == shard.elements
 
 
 def _straight(fragment: Fragment, shape: tuple[int, ...]) -> Sequence[Segment]:

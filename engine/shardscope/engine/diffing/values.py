@@ -1,34 +1,29 @@
-"""The values of two tensors held against each other, tile by tile, wherever their fragments lie and in whatever type.
+"""The values of two tensors held against each other, wherever their fragments lie and in whatever type.
 
-Bytes are compared first, at the speed of reading. Only where they differ are numbers worked out of them, from the first tile on.
+Bytes are compared first, at the speed of reading. Only where they differ are numbers worked out of them, from the first one on, and
+only then is what works them out loaded.
 """
 
 import threading
-from collections.abc import Callable
-from typing import Final
+from contextlib import ExitStack
+from math import prod
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from shardscope.engine.convert.comparing import Beside, differs
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.rows import first_rows
-from shardscope.engine.convert.work import Written
-from shardscope.engine.diffing.measuring import SCRATCH, Measure
-from shardscope.engine.diffing.numbers import parts
+from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.diffing.alike import BUFFERS, Alike, stored_alike
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import Figures
 from shardscope.engine.model.tensors import DTYPES
 
+if TYPE_CHECKING:
+    from shardscope.engine.convert.comparing import Beside
+    from shardscope.engine.diffing.tilewise import OnTile
+
 LEAST: Final = 1 << 20
-"""Bytes of buffers below which no budget goes."""
-
-OnTile = Callable[[int], None]
-"""Hears how many elements were compared so far."""
-
-
-def reading(opener: Opener, budget_bytes: int) -> Beside:
-    """Return what reads tensors two and two within a budget, so that measuring them fits into it, too."""
-    return Beside(opener, max(LEAST, budget_bytes - SCRATCH))
+"""Bytes of buffers for tiles below which no budget goes."""
 
 
 class Values(Struct, frozen=True):
@@ -47,7 +42,8 @@ def refusal(one: LogicalTensor, other: LogicalTensor) -> str | None:
             return tensor.unwritable
     if one.shape != other.shape and not _rows(one, other):
         return "their shapes differ"
-    if parts(one.dtype) != parts(other.dtype):
+    kinds = [DTYPES[tensor.dtype].kind for tensor in (one, other)]
+    if kinds.count("complex") == 1:
         return "one is complex and the other is not"
     return None
 
@@ -58,46 +54,62 @@ def _rows(one: LogicalTensor, other: LogicalTensor) -> bool:
     return same and bool(one.shape) and 0 not in (*one.shape, *other.shape)
 
 
-def compared(
-    one: LogicalTensor,
-    other: LogicalTensor,
-    *,
-    beside: Beside,
-    cancel: threading.Event | None = None,
-    on_tile: OnTile | None = None,
-) -> Values:
-    """Return the figures of two tensors that `refusal` does not refuse; of different heights, those of the rows that both have.
+class Comparing:
+    """Compares tensors two and two within a budget of bytes. Files stay open for the next ones; it serves one thread.
 
-    Raises `Fault`: those of `Beside.tiles`; `Cancelled`.
+    Use it in a `with` block: leaving it verifies every file that is still open (`source.changed`).
     """
-    written = _common(one, other)
-    if one.dtype == other.dtype:
-        equal = True
-        for tile in beside.tiles(*written, cancel):
-            if differs(tile):
-                equal = False
-                break
-            if on_tile is not None:
-                on_tile(tile.element + len(tile.first) * 8 // DTYPES[one.dtype].bits)
-        if equal:
-            return Values(_identical(written[0].elements), None)
-    measure = Measure(one.dtype, other.dtype)
-    for tile in beside.tiles(*written, cancel):
-        measure.add(tile.element, tile.first, tile.second)
-        if on_tile is not None:
-            on_tile(tile.element + len(tile.first) * 8 // DTYPES[one.dtype].bits)
-    figures = measure.figures(None)
-    if measure.first is None:
-        return Values(figures, None)
-    return Values(figures, *measure.first)
 
+    def __init__(self, opener: Opener, budget_bytes: int) -> None:
+        self._opener = opener
+        self._budget = budget_bytes
+        self._open = ExitStack()
+        self._alike = Alike(self._open.enter_context(Contents(opener)))
+        self._tiles: Beside | None = None
 
-def _common(one: LogicalTensor, other: LogicalTensor) -> tuple[Written, Written]:
-    shape = min(one.shape, other.shape)
-    return (
-        Written(one, one.dtype, 0, first_rows(one.shape, shape)),
-        Written(other, other.dtype, 0, first_rows(other.shape, shape)),
-    )
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def compared(
+        self,
+        one: LogicalTensor,
+        other: LogicalTensor,
+        *,
+        cancel: threading.Event | None = None,
+        on_tile: "OnTile | None" = None,
+    ) -> Values:
+        """Return the figures of two tensors that `refusal` does not refuse; of different heights, those of the rows that both have.
+
+        Raises `Fault`: those of reading, and of the maps; `Cancelled`.
+        """
+        alike = stored_alike(one, other)
+        if alike:
+            bits = DTYPES[one.dtype].bits
+
+            def on_bytes(count: int) -> None:
+                if on_tile is not None:
+                    on_tile(count * 8 // bits)
+
+            if self._alike.same(one, other, cancel=cancel, on_bytes=on_bytes):
+                return Values(_identical(prod(one.shape)), None)
+        from shardscope.engine.diffing.tilewise import measured
+
+        figures, first = measured(one, other, self._beside(), differ=alike, cancel=cancel, on_tile=on_tile)
+        if figures is None:
+            return Values(_identical(prod(min(one.shape, other.shape))), None)
+        return Values(figures, None) if first is None else Values(figures, *first)
+
+    def _beside(self) -> "Beside":
+        from shardscope.engine.diffing.tilewise import reading
+
+        if self._tiles is None:
+            self._tiles = self._open.enter_context(reading(self._opener, self._budget - BUFFERS, LEAST))
+        return self._tiles
 
 
 def _identical(elements: int) -> Figures:

@@ -3,7 +3,7 @@
 from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.catalogue import LogicalTensor
-from shardscope.engine.model.piece import Lowered
+from shardscope.engine.model.piece import ONE, Lowered
 
 
 def normal_form(tensor: LogicalTensor, budget: Budget | None = None) -> Lowered:
@@ -16,3 +16,13 @@ def normal_form(tensor: LogicalTensor, budget: Budget | None = None) -> Lowered:
     if tensor.mesh is None:
         raise ValueError(f"a map without its mesh: {tensor.name!r}")
     return lower(tensor.map, tensor.mesh, budget)
+
+
+def is_plain(lowered: Lowered) -> bool:
+    """Tell whether one shard is the tensor as it is."""
+    if len(lowered.ranks) != 1 or len(lowered.ranks[0].pieces) != 1 or lowered.ranks[0].indexed:
+        return False
+    (shard,) = lowered.ranks
+    (piece,) = shard.pieces
+    same = piece.source == piece.dest and piece.scale == ONE
+    return same and piece.elements == lowered.elements == shard.elements
