@@ -18,7 +18,7 @@ from shardscope.engine.geometry.language.layout import is_plain, normal_form
 from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
-from shardscope.engine.model.piece import ONE, Lowered, Piece, RankShard, Side, row_major
+from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side, row_major
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.transfer import IndexedSegment, Segment
 
