@@ -9,6 +9,7 @@ A query is words with spaces between them; a tensor must match all of them:
     shape:4096      a dimension of 4096; `shape:3072x2048` for the whole shape
     file:embed      the file's path holds it; `*` and `?` as above
     shard:3         the file's name has the number 3 in it, leading zeros aside
+    layer:0-3,7     of these layers: the first number that is a part of the name, with more behind it
     rank:tp=1       written by that rank; `rank:0,1` for a whole coordinate
     >1GiB  <10MB    larger, smaller; also `>=`, `<=` and `=`
     !word           not that, before any of the above; of a name it is what the name must not hold as it stands
@@ -39,9 +40,11 @@ PARTS: Final = 100_000
 """Distinct parts of names whose sort keys are remembered."""
 _SIZE: Final = re.compile(r"(>=|<=|>|<|=)(\d+(?:\.\d+)?)([kmgtp]?)(i?)(b?)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
+_LAYER: Final = re.compile(r"(?:\A|\.)(0|[1-9][0-9]{0,8})\.")
+_RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 QUOTE: Final = "'"
 """Before a word that names must hold as it stands."""
-_PREFIXES: Final = frozenset({"dtype", "shape", "file", "shard", "rank"})
+_PREFIXES: Final = frozenset({"dtype", "shape", "file", "shard", "layer", "rank"})
 
 COLUMNS: Final = ("name", "dtype", "shape", "bytes", "file")
 """What a catalogue can be ordered by."""
@@ -112,6 +115,8 @@ def _term(table: TensorTable, word: str, ranks: Ranks) -> tuple[int, Select]:
                 return 0, _among(table, "file", _indices(table.files, _pattern(value)))
             case "shard":
                 return 0, _among(table, "file", _indices(table.files, _numbered(value)))
+            case "layer":
+                return 2, _layered(table, value)
             case "rank":
                 held = value.lower()
                 return 0, _among(
@@ -131,6 +136,23 @@ def _term(table: TensorTable, word: str, ranks: Ranks) -> tuple[int, Select]:
 def _loose(table: TensorTable, word: str) -> tuple[int, Select]:
     names, matches, shown = table.names, _fuzzy(word), _shown(word)
     return 3, lambda rows: [row for row in rows if matches(shown(names[row]))]
+
+
+def _layered(table: TensorTable, value: str) -> Select:
+    """Return what keeps the tensors of some layers: `3`, `0-3`, `0-3,7`."""
+    ranges = [
+        range(int(low), int(high or low) + 1)
+        for low, high in (each.groups() for each in map(_RANGE.match, value.split(",")) if each is not None)
+    ]
+    names, layer = table.names, _LAYER.search
+
+    def keep(rows: Iterable[int]) -> Iterable[int]:
+        found = ((row, layer(names[row])) for row in rows)
+        return [
+            row for row, match in found if match is not None and any(int(match[1]) in each for each in ranges)
+        ]
+
+    return keep
 
 
 def loose_words(query: str) -> list[str]:
