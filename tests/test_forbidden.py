@@ -69,7 +69,7 @@ ALLOWED = {
         "engine/shardscope/engine/source/",  # openat2 has no wrapper in Python
         "engine/shardscope/engine/isolation/libseccomp.py",  # how the bindings find their library
         "engine/shardscope/engine/isolation/lockdown.py",  # prctl and Landlock have none either
-        "engine/shardscope/engine/convert/kernel.py",  # nor have renameat2, fallocate and quotactl_fd
+        "engine/shardscope/engine/convert/disk/kernel.py",  # nor have renameat2, fallocate and quotactl_fd
     ),
     "distributed": (
         "engine/shardscope/engine/cluster.py",  # Dask's own client, where a person named a scheduler
@@ -226,7 +226,7 @@ def test_an_allowance_holds_only_where_it_was_given() -> None:
         assert violations(name, "app/shardscope/app/cli/serve.py") != []
         assert violations(name, "engine/shardscope/engine/inspection.py") != []
     assert violations("import dask", "engine/shardscope/engine/cluster.py") != []
-    assert violations("import distributed", "engine/shardscope/engine/convert/dispatch.py") != []
+    assert violations("import distributed", "engine/shardscope/engine/convert/executors/dispatch.py") != []
     assert violations(metadata, "engine/shardscope/engine/formats/folder.py") != []
 
 

@@ -6,9 +6,9 @@ from msgspec import structs
 
 from shardscope.app.explorer.convert.calls import Conduct, Conversions
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.engine.convert.promotion import Promoted
-from shardscope.engine.convert.space import Figure
-from shardscope.engine.convert.target import TargetLook
+from shardscope.engine.convert.admitting.space import Figure
+from shardscope.engine.convert.admitting.target import TargetLook
+from shardscope.engine.convert.stage.promotion import Promoted
 from shardscope.engine.converting import Prepared
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.materializing import Converted

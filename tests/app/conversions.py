@@ -22,7 +22,7 @@ from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.offer import Offer
 from shardscope.app.explorer.target import Target
 from shardscope.engine import materializing
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.stage.staging import Staging
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.checkpoints import LLAMA, write_sharded
 

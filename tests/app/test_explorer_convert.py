@@ -24,7 +24,7 @@ from shardscope.app.explorer.examination import State
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.messages import Ended
 from shardscope.app.explorer.offer import Offer
-from shardscope.engine.convert.names import is_staging_name
+from shardscope.engine.convert.disk.names import is_staging_name
 from shardscope.engine.converting import Prepared
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import RUN_NAME

@@ -13,8 +13,8 @@ from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.offer import Offer
-from shardscope.engine.convert.space import Figure
-from shardscope.engine.convert.target import TargetLook
+from shardscope.engine.convert.admitting.space import Figure
+from shardscope.engine.convert.admitting.target import TargetLook
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.text import UNSAFE
 from tests.app.conversion_fakes import Fakes, a_plan

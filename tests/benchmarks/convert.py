@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.benchmarks.pairs import measure
 from tests.convert.material import Item, boxes, output, plain, single
 
-from shardscope.engine.convert.copying import copy_file
-from shardscope.engine.convert.header import build
-from shardscope.engine.convert.work import Written, records
+from shardscope.engine.convert.copies.copying import copy_file
+from shardscope.engine.convert.copies.work import Written, records
+from shardscope.engine.convert.plans.header import build
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
 from shardscope.engine.source.source import Source

@@ -1,7 +1,7 @@
 """The memory that a conversion takes for what it has to remember: `python tests/benchmarks/convert_catalogue.py [NAME...]`.
 
 Tensors of a few elements, many of them, in many fragments and files; the bar is the estimate of the plan. The figures in
-`convert/planning.py` are from here: an upper bound for each row, and never so far above that a plan is denied for nothing.
+`convert/plans/planning.py` are from here: an upper bound for each row, and never so far above that a plan is denied for nothing.
 """
 
 import sys

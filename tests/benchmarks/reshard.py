@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.benchmarks.pairs import seconds
 
 from shardscope.engine import materialize, prepare_reshard, transfers
-from shardscope.engine.convert.header import build
-from shardscope.engine.convert.ranks import Ranks, documents_beside, metadata
+from shardscope.engine.convert.plans.header import build
+from shardscope.engine.convert.plans.ranks import Ranks, documents_beside, metadata
 from shardscope.engine.converting import Prepared
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.model.course import Course

@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.convert.tasks import versions_here
+from shardscope.engine.convert.jobs.tasks import versions_here
 from shardscope.engine.materializing import Converted
 from shardscope.engine.model.plan import PlanOptions
 

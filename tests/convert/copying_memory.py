@@ -12,8 +12,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from shardscope.engine.convert.copying import copy_file
-from shardscope.engine.convert.work import Written, memory
+from shardscope.engine.convert.copies.copying import copy_file
+from shardscope.engine.convert.copies.work import Written, memory
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor, Record
 from tests.convert.material import boxes, opened, plain, single

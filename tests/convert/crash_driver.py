@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from shardscope.engine.convert import folder, leftovers, promotion
+from shardscope.engine.convert.disk import leftovers
+from shardscope.engine.convert.stage import folder, promotion
 from tests.convert.targets import convert
 
 

@@ -23,8 +23,10 @@ import msgspec
 
 from shardscope.app.main import main as shardscope
 from shardscope.engine import materializing
-from shardscope.engine.convert import copying, dispatch, running, tasks, threads
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.copies import copying
+from shardscope.engine.convert.executors import dispatch, threads
+from shardscope.engine.convert.jobs import running, tasks
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.course import Course
 from shardscope.engine.verifying import verify_staged
 

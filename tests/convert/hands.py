@@ -10,10 +10,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from shardscope.engine.convert.attempts import Attempt, entered
-from shardscope.engine.convert.names import ATTEMPTS
-from shardscope.engine.convert.running import run_task
-from shardscope.engine.convert.tasks import Done, packed_outcome, unpacked, unpacked_outcome
+from shardscope.engine.convert.disk.names import ATTEMPTS
+from shardscope.engine.convert.jobs.attempts import Attempt, entered
+from shardscope.engine.convert.jobs.running import run_task
+from shardscope.engine.convert.jobs.tasks import Done, packed_outcome, unpacked, unpacked_outcome
 
 Work = Callable[[bytes], bytes]
 

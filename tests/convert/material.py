@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.copying import Copied, copy_file
-from shardscope.engine.convert.header import build
-from shardscope.engine.convert.output import OutputFile
-from shardscope.engine.convert.work import Written
+from shardscope.engine.convert.copies.contents import Opener
+from shardscope.engine.convert.copies.copying import Copied, copy_file
+from shardscope.engine.convert.copies.work import Written
+from shardscope.engine.convert.disk.output import OutputFile
+from shardscope.engine.convert.plans.header import build
 from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side, row_major

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert.promotion import Promoted, promote
-from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.steps import At, nowhere
+from shardscope.engine.convert.disk.steps import At, nowhere
+from shardscope.engine.convert.stage.promotion import Promoted, promote
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.blocker import Fault, blocker
 
 Files = dict[str, bytes]

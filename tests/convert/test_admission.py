@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from shardscope.engine.convert.admission import admit
-from shardscope.engine.convert.space import Figure, Memory, Space
+from shardscope.engine.convert.admitting.admission import admit
+from shardscope.engine.convert.admitting.space import Figure, Memory, Space
 from shardscope.engine.model.evidence import Basis
 from shardscope.engine.model.plan import Plan, PlanEstimates, PlanOptions, PlanSource
 from shardscope.engine.model.resources import Estimate

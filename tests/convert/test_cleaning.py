@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shardscope.engine.convert.cleaning import find, remove
-from shardscope.engine.convert.names import JOURNAL, MARKER, lock_name, staging_name
-from shardscope.engine.convert.owner import this_process
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk.names import JOURNAL, MARKER, lock_name, staging_name
+from shardscope.engine.convert.disk.owner import this_process
+from shardscope.engine.convert.stage.cleaning import find, remove
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.staging import Marker, Owner
 from tests.convert.targets import (
     ALLOWED,
@@ -197,7 +197,7 @@ def test_what_another_user_made_stays(tmp_path: Path) -> None:
 def running(target: Path) -> Iterator[int]:
     """A process that stages to `target` inside the block; its number."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom shardscope.engine.convert.staging import Staging\n"
+        "import sys\nfrom pathlib import Path\nfrom shardscope.engine.convert.stage.staging import Staging\n"
         "with Staging(Path(sys.argv[1]), allowed=9) as s:\n    s.write_small('a', b'1')\n    print(flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardscope.engine.convert.comparing import compare, compare_copies
+from shardscope.engine.convert.proofs.comparing import compare, compare_copies
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 
-from shardscope.engine.convert import work
-from shardscope.engine.convert.copying import copy_file
+from shardscope.engine.convert.copies import work
+from shardscope.engine.convert.copies.copying import copy_file
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.piece import IndexedPiece, Lowered, Piece, RankShard, Side
 from tests.convert import material

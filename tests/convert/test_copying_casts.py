@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine.convert.casting import BLOCK, Caster, castable
+from shardscope.engine.convert.copies.casting import BLOCK, Caster, castable
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.tensors import DTYPES
 from tests.convert.material import Array, boxes, convert, put, single

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert.work import LARGEST, SMALLEST, Written, memory
+from shardscope.engine.convert.copies.work import LARGEST, SMALLEST, Written, memory
 from shardscope.engine.model.catalogue import Record
 from tests.convert.material import plain, single
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardscope.engine.convert import work
-from shardscope.engine.convert.copying import copy_file
-from shardscope.engine.convert.decompress import Decoded
+from shardscope.engine.convert.copies import work
+from shardscope.engine.convert.copies.copying import copy_file
+from shardscope.engine.convert.copies.decompress import Decoded
 from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record

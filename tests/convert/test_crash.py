@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert import folder as folder_module
-from shardscope.engine.convert import leftovers, promotion
-from shardscope.engine.convert.leftovers import find_staging
-from shardscope.engine.convert.names import is_staging_name
-from shardscope.engine.convert.owner import Life, life
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk import leftovers
+from shardscope.engine.convert.disk.leftovers import find_staging
+from shardscope.engine.convert.disk.names import is_staging_name
+from shardscope.engine.convert.disk.owner import Life, life
+from shardscope.engine.convert.stage import folder as folder_module
+from shardscope.engine.convert.stage import promotion
+from shardscope.engine.convert.stage.staging import Staging
 from tests.convert.crash_driver import without_flags
 from tests.convert.targets import ALLOWED, NEW, OLD, Files, convert, fault, hidden, make, read
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.convert.leftovers import find_staging
-from shardscope.engine.convert.names import is_staging_name
-from shardscope.engine.convert.owner import Life, life
+from shardscope.engine.convert.disk.leftovers import find_staging
+from shardscope.engine.convert.disk.names import is_staging_name
+from shardscope.engine.convert.disk.owner import Life, life
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import RUN_NAME
 from tests.app.terminal import process, run

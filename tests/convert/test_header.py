@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
-from shardscope.engine.convert.header import ALIGNMENT, MOST_BYTES, build, length, ordered
+from shardscope.engine.convert.plans.header import ALIGNMENT, MOST_BYTES, build, length, ordered
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.tensors import DTYPES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert.planning import PROGRAM_BYTES, program_bytes
+from shardscope.engine.convert.plans.planning import PROGRAM_BYTES, program_bytes
 from shardscope.engine.model.catalogue import Catalogue
 from tests.convert.large import FAMILIES, MIB, convert
 from tests.convert.material import plain, single

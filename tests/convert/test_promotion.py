@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert import folder as folder_module
-from shardscope.engine.convert import leftovers, promotion
-from shardscope.engine.convert.kernel import exchange, rename_new
-from shardscope.engine.convert.leftovers import find_staging
-from shardscope.engine.convert.promotion import discard_old, promote
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk import leftovers
+from shardscope.engine.convert.disk.kernel import exchange, rename_new
+from shardscope.engine.convert.disk.leftovers import find_staging
+from shardscope.engine.convert.stage import folder as folder_module
+from shardscope.engine.convert.stage import promotion
+from shardscope.engine.convert.stage.promotion import discard_old, promote
+from shardscope.engine.convert.stage.staging import Staging
 from tests.convert.targets import ALLOWED, NEW, OLD, convert, fault, fill, hidden, make, needs_root, read
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardscope.engine.convert.renaming import Renaming, common_prefix, wrappers_in
+from shardscope.engine.convert.plans.renaming import Renaming, common_prefix, wrappers_in
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.plan import RenameRule
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shardscope.engine.convert.journal import read_journal
-from shardscope.engine.convert.names import JOURNAL, MARKER
-from shardscope.engine.convert.owner import seal_of
-from shardscope.engine.convert.promotion import promote
-from shardscope.engine.convert.resuming import holds, leaves_good, plan_digest
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk.journal import read_journal
+from shardscope.engine.convert.disk.names import JOURNAL, MARKER
+from shardscope.engine.convert.disk.owner import seal_of
+from shardscope.engine.convert.stage.promotion import promote
+from shardscope.engine.convert.stage.resuming import holds, leaves_good, plan_digest
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.converting import prepare
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode

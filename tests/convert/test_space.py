@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert import kernel, space
-from shardscope.engine.convert.space import Figure, memory, space_beside
+from shardscope.engine.convert.admitting import space
+from shardscope.engine.convert.admitting.space import Figure, memory, space_beside
+from shardscope.engine.convert.disk import kernel
 from tests.convert.targets import mounted, needs_root
 
 

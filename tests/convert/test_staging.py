@@ -11,14 +11,14 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
-from shardscope.engine.convert import staging as staging_module
-from shardscope.engine.convert.journal import read_journal
-from shardscope.engine.convert.leftovers import find_staging, recognise
-from shardscope.engine.convert.marker import read_marker
-from shardscope.engine.convert.names import JOURNAL, MARKER, is_staging_name, lock_name, staging_name
-from shardscope.engine.convert.owner import Life, life
-from shardscope.engine.convert.promotion import promote
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk.journal import read_journal
+from shardscope.engine.convert.disk.leftovers import find_staging, recognise
+from shardscope.engine.convert.disk.marker import read_marker
+from shardscope.engine.convert.disk.names import JOURNAL, MARKER, is_staging_name, lock_name, staging_name
+from shardscope.engine.convert.disk.owner import Life, life
+from shardscope.engine.convert.stage import staging as staging_module
+from shardscope.engine.convert.stage.promotion import promote
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
@@ -377,7 +377,7 @@ def test_file_systems_that_reserve_nothing_are_written_all_the_same(
     def refuse(descriptor: int, size: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("shardscope.engine.convert.output.allocate", refuse)
+    monkeypatch.setattr("shardscope.engine.convert.disk.output.allocate", refuse)
     convert(tmp_path / "out")
 
     assert read(tmp_path / "out") == NEW

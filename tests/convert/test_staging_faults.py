@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert.promotion import promote
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.stage.promotion import promote
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.blocker import Stage
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.exits import ExitCode
@@ -195,8 +195,8 @@ def test_a_rename_that_fails_leaves_the_old_state_and_the_whole_new_output(
     def refuse(*arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("shardscope.engine.convert.leftovers.rename_new", refuse)
-    monkeypatch.setattr("shardscope.engine.convert.promotion.exchange", refuse)
+    monkeypatch.setattr("shardscope.engine.convert.disk.leftovers.rename_new", refuse)
+    monkeypatch.setattr("shardscope.engine.convert.stage.promotion.exchange", refuse)
     if replace:
         make(tmp_path / "out", OLD)
     with Staging(tmp_path / "out", allowed=ALLOWED, replace=replace) as staging:
@@ -212,7 +212,7 @@ def test_a_rename_that_fails_leaves_the_old_state_and_the_whole_new_output(
 def test_blocks_that_cannot_be_reserved_leave_the_name_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    from shardscope.engine.convert import output
+    from shardscope.engine.convert.disk import output
 
     def refuse(descriptor: int, size: int) -> None:
         raise OSError(number, os.strerror(number))

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shardscope.engine.convert.owner import Life, life, this_process
-from shardscope.engine.convert.staging import Staging
+from shardscope.engine.convert.disk.owner import Life, life, this_process
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.staging import Owner
 from tests.convert.targets import ALLOWED, NEW, convert, fault, fill, hidden, read
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.target import look_at_target
+from shardscope.engine.convert.admitting.target import look_at_target
+from shardscope.engine.convert.stage.staging import Staging
 from tests.checkpoints import tree, write_sharded
 
 

@@ -17,17 +17,16 @@ import pytest
 from msgspec.structs import replace
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.convert import dispatch
-from shardscope.engine.convert.attempts import drop_attempts
-from shardscope.engine.convert.dispatch import Made
-from shardscope.engine.convert.flag import EVERY, raise_flag
-from shardscope.engine.convert.journal import read_journal
-from shardscope.engine.convert.names import ATTEMPTS
-from shardscope.engine.convert.output import OutputFile
-from shardscope.engine.convert.promotion import promote
-from shardscope.engine.convert.running import run_task
-from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.tasks import (
+from shardscope.engine.convert.disk.journal import read_journal
+from shardscope.engine.convert.disk.names import ATTEMPTS
+from shardscope.engine.convert.disk.output import OutputFile
+from shardscope.engine.convert.executors import dispatch
+from shardscope.engine.convert.executors.dispatch import Made
+from shardscope.engine.convert.executors.threads import shares
+from shardscope.engine.convert.jobs.attempts import drop_attempts
+from shardscope.engine.convert.jobs.flag import EVERY, raise_flag
+from shardscope.engine.convert.jobs.running import run_task
+from shardscope.engine.convert.jobs.tasks import (
     Done,
     FileTask,
     Refused,
@@ -39,7 +38,8 @@ from shardscope.engine.convert.tasks import (
     unpacked_outcome,
     versions_here,
 )
-from shardscope.engine.convert.threads import shares
+from shardscope.engine.convert.stage.promotion import promote
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.converting import Prepared
 from shardscope.engine.decoding import Decoding
 from shardscope.engine.materializing import Converted

@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.convert.contents import Contents
-from shardscope.engine.convert.segments import cuts
-from shardscope.engine.convert.tiles import Maker, prepared
+from shardscope.engine.convert.copies.contents import Contents
+from shardscope.engine.convert.copies.segments import cuts
+from shardscope.engine.convert.copies.tiles import Maker, prepared
 from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import FlatRange, TensorMap

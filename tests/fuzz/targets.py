@@ -21,8 +21,8 @@ import msgspec
 import safetensors
 
 from shardscope.engine.capabilities import reading as documents
-from shardscope.engine.convert.journal import read_journal
-from shardscope.engine.convert.names import JOURNAL
+from shardscope.engine.convert.disk.journal import read_journal
+from shardscope.engine.convert.disk.names import JOURNAL
 from shardscope.engine.geometry.interchange.universal import translate_all
 from shardscope.engine.geometry.interchange.universal_info import read_universal
 from shardscope.engine.geometry.language.document import read_document

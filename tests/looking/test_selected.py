@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardscope.engine.convert.comparing import Tiles
-from shardscope.engine.convert.work import Written
+from shardscope.engine.convert.copies.work import Written
+from shardscope.engine.convert.proofs.comparing import Tiles
 from shardscope.engine.looking.slices import corners, edges, layout, selection
 from shardscope.engine.model.catalogue import LogicalTensor
 from tests.convert.material import boxes, noise, opened, put, single

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.convert.contents import Opener
+from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.formats.roles import role_of
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.limits import Limits

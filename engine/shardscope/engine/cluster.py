@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from shardscope.engine.convert.meeting import judge, meet, packed_question, question
-from shardscope.engine.convert.tasks import Area, TaskSource, versions_here
+from shardscope.engine.convert.jobs.meeting import judge, meet, packed_question, question
+from shardscope.engine.convert.jobs.tasks import Area, TaskSource, versions_here
 from shardscope.engine.model.blocker import Fault
 
 if TYPE_CHECKING:

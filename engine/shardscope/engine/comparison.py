@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shardscope.engine.convert.comparing import compare, compare_copies
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.selection import CASTABLE
+from shardscope.engine.convert.copies.contents import Opener
+from shardscope.engine.convert.plans.selection import CASTABLE
+from shardscope.engine.convert.proofs.comparing import compare, compare_copies
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.inspection import Inspection, with_digests
 from shardscope.engine.model.blocker import Blocks, Fault, Severity

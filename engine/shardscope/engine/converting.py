@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
 from shardscope.engine.carrying import Beside, beside, carried_files
-from shardscope.engine.convert.admission import admit
-from shardscope.engine.convert.contents import OPEN_FILES
-from shardscope.engine.convert.fitting import fitted
-from shardscope.engine.convert.planning import plan as make_plan
-from shardscope.engine.convert.ranks import Aimed
-from shardscope.engine.convert.resuming import Held
-from shardscope.engine.convert.selection import Chosen
-from shardscope.engine.convert.space import memory, space_beside, with_room
+from shardscope.engine.convert.admitting.admission import admit
+from shardscope.engine.convert.admitting.space import memory, space_beside, with_room
+from shardscope.engine.convert.copies.contents import OPEN_FILES
+from shardscope.engine.convert.plans.fitting import fitted
+from shardscope.engine.convert.plans.planning import plan as make_plan
+from shardscope.engine.convert.plans.ranks import Aimed
+from shardscope.engine.convert.plans.selection import Chosen
+from shardscope.engine.convert.stage.resuming import Held
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
@@ -178,8 +178,8 @@ def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
 
 def _buffers(chosen: Sequence[Chosen], options: PlanOptions) -> int:
     """Return the bytes of the copies' own buffers."""
-    from shardscope.engine.convert.work import Written
-    from shardscope.engine.convert.work import memory as buffers
+    from shardscope.engine.convert.copies.work import Written
+    from shardscope.engine.convert.copies.work import memory as buffers
 
     items = [Written(item.tensor, item.dtype, 0) for item in chosen]
     digest = options.digest == "sha256"

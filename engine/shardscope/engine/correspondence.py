@@ -50,7 +50,7 @@ def correspondence(
     is damaged, and those of a mapping table that was asked for.
     """
     if rules:
-        from shardscope.engine.convert.renaming import Renaming
+        from shardscope.engine.convert.plans.renaming import Renaming
 
         says = f"{counted(len(rules), 'rule')} of renaming"
         mapped = _mapped(first, second, mapping, component)

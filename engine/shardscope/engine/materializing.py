@@ -12,21 +12,21 @@ import msgspec
 from msgspec import Struct
 
 from shardscope.engine.carrying import opening
-from shardscope.engine.convert.admission import admitted
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.copying import Copied
-from shardscope.engine.convert.dispatch import Elsewhere, Executors
-from shardscope.engine.convert.entries import opener_of
-from shardscope.engine.convert.planning import refuse
-from shardscope.engine.convert.promotion import Promoted, discard_old, promote
-from shardscope.engine.convert.proving import prove
-from shardscope.engine.convert.ranks import documents_beside
-from shardscope.engine.convert.readback import check_digests
-from shardscope.engine.convert.resuming import available, leaves_good, peek, plan_digest
-from shardscope.engine.convert.sharding import index, index_name
-from shardscope.engine.convert.staging import Staging
-from shardscope.engine.convert.tasks import FileTask, TaskSource, file_tasks
-from shardscope.engine.convert.threads import run_here, what_was_taken
+from shardscope.engine.convert.admitting.admission import admitted
+from shardscope.engine.convert.copies.contents import Opener
+from shardscope.engine.convert.copies.copying import Copied
+from shardscope.engine.convert.copies.entries import opener_of
+from shardscope.engine.convert.executors.dispatch import Elsewhere, Executors
+from shardscope.engine.convert.executors.threads import run_here, what_was_taken
+from shardscope.engine.convert.jobs.readback import check_digests
+from shardscope.engine.convert.jobs.tasks import FileTask, TaskSource, file_tasks
+from shardscope.engine.convert.plans.planning import refuse
+from shardscope.engine.convert.plans.ranks import documents_beside
+from shardscope.engine.convert.plans.sharding import index, index_name
+from shardscope.engine.convert.proofs.proving import prove
+from shardscope.engine.convert.stage.promotion import Promoted, discard_old, promote
+from shardscope.engine.convert.stage.resuming import available, leaves_good, peek, plan_digest
+from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.converting import TOOL, Prepared, admitted_here
 from shardscope.engine.geometry.language.document import written
 from shardscope.engine.host import peak_rss

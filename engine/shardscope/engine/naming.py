@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_bytes
 from shardscope.engine.carrying import FOLDERS
-from shardscope.engine.convert.selection import Rows
+from shardscope.engine.convert.plans.selection import Rows
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.fitting import fitting_tables, in_words
 from shardscope.engine.formats.probe import Probe

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.convert.entries import opener_of
+from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding
 from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
@@ -29,7 +29,7 @@ from shardscope.engine.sides import Side, side_of
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.comparing import Tiles
+    from shardscope.engine.convert.proofs.comparing import Tiles
     from shardscope.engine.looking.statistics import Bytes
 
 MEMORY: Final = 64 << 20
@@ -143,7 +143,7 @@ def look(
     progress: OnProgress | None = None,
 ) -> PeekDocument:
     """Look at one tensor of a side. Raises as `peek`."""
-    from shardscope.engine.convert.comparing import Tiles
+    from shardscope.engine.convert.proofs.comparing import Tiles
 
     chosen = selection(options.slice, tensor.shape, tensor.name)
     if tensor.unwritable is not None:
@@ -200,7 +200,7 @@ def _grid(tensor: LogicalTensor, chosen: Selection, options: PeekOptions, tiles:
 def _words(
     tensor: LogicalTensor, layout: Lowered, shape: tuple[int, int], bits: int | None, tiles: "Tiles"
 ) -> tuple[tuple[str, ...], ...]:
-    from shardscope.engine.convert.work import Written
+    from shardscope.engine.convert.copies.work import Written
     from shardscope.engine.diffing.numbers import in_words, singles
     from shardscope.engine.looking.statistics import apart
 
@@ -222,7 +222,7 @@ def _everything(
     pace: Pace,
 ) -> tuple[Statistics | None, Heat | None]:
     """Return what all numbers that were selected come to, in one pass."""
-    from shardscope.engine.convert.work import Written
+    from shardscope.engine.convert.copies.work import Written
     from shardscope.engine.looking.heat import Heating
     from shardscope.engine.looking.statistics import summing
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as, read_bytes
 from shardscope.engine.carrying import beside
-from shardscope.engine.convert.aiming import Made, Owners, by_document, by_numbers
-from shardscope.engine.convert.ranks import Aimed, Ranks, aimed
-from shardscope.engine.convert.renaming import Renaming
-from shardscope.engine.convert.selection import Chosen
+from shardscope.engine.convert.plans.aiming import Made, Owners, by_document, by_numbers
+from shardscope.engine.convert.plans.ranks import Aimed, Ranks, aimed
+from shardscope.engine.convert.plans.renaming import Renaming
+from shardscope.engine.convert.plans.selection import Chosen
 from shardscope.engine.converting import Prepared, prepare
 from shardscope.engine.decoding import Decoding
 from shardscope.engine.geometry.language.layout import normal_form

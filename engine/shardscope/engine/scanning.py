@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from shardscope.engine.convert.entries import opener_of
+from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -24,7 +24,7 @@ from shardscope.engine.sides import Side, side_of
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.comparing import Tiles
+    from shardscope.engine.convert.proofs.comparing import Tiles
 
 ZEROS: Final = 64 << 10
 """Bytes of zeros in one stretch that are worth a word."""
@@ -100,7 +100,7 @@ def scan_side(
     on_finding: OnFinding | None = None,
 ) -> ScanDocument:
     """Read what `to_read` said of a checkpoint, and say what stands out. Raises `Fault`: those of maps and of reading; `Cancelled`."""
-    from shardscope.engine.convert.comparing import Tiles
+    from shardscope.engine.convert.proofs.comparing import Tiles
 
     findings: list[Blocker] = []
 
@@ -145,7 +145,7 @@ class _Scan:
 
     def findings(self, tensor: LogicalTensor) -> Iterator[Finding]:
         """Yield what stands out in a tensor."""
-        from shardscope.engine.convert.work import Written
+        from shardscope.engine.convert.copies.work import Written
         from shardscope.engine.looking.statistics import first_not_finite, summing
         from shardscope.engine.looking.zero_runs import ZeroRun
 

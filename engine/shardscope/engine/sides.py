@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.entries import opener_of
+from shardscope.engine.convert.copies.contents import Opener
+from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Fault
@@ -77,7 +77,7 @@ def _put_together(side: Side, limits: Limits) -> Catalogue:
     """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
     if all(tensor.part_of is None for tensor in side.catalogue.tensors):
         return side.catalogue
-    from shardscope.engine.convert.ranks import MAP_FILE, put_together
+    from shardscope.engine.convert.plans.ranks import MAP_FILE, put_together
     from shardscope.engine.geometry.language.document import read_document as read_maps
     from shardscope.engine.parse.json import parse_json
 

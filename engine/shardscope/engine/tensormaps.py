@@ -5,7 +5,7 @@ The explorer draws what these functions return, and `shardscope tensors --map` p
 
 from msgspec import Struct
 
-from shardscope.engine.convert.ranks import Ranks
+from shardscope.engine.convert.plans.ranks import Ranks
 from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.describing.explain import DRAWABLE, axes, explain, sentences
 from shardscope.engine.geometry.drawing.atlas import Atlas

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from shardscope.engine.convert import probing
-from shardscope.engine.convert.comparing import compare
-from shardscope.engine.convert.contents import Contents, Opener
-from shardscope.engine.convert.ranks import Ranks
-from shardscope.engine.convert.tasks import layout_of
+from shardscope.engine.convert.copies.contents import Contents, Opener
+from shardscope.engine.convert.jobs.tasks import layout_of
+from shardscope.engine.convert.plans.ranks import Ranks
+from shardscope.engine.convert.proofs import probing
+from shardscope.engine.convert.proofs.comparing import compare
 from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record

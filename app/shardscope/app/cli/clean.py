@@ -13,7 +13,7 @@ from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.cleaning import Found
+    from shardscope.engine.convert.stage.cleaning import Found
 
 WORD = "clean"
 """What a person types to remove."""
@@ -51,7 +51,7 @@ def clean(session: Session, /, folders: tuple[str, ...], yes: bool, old: bool, a
 
     Nothing else is ever removed. Without a terminal and without --yes it is only listed. Exit 1 where something was to go and stayed.
     """
-    from shardscope.engine.convert.cleaning import find, remove
+    from shardscope.engine.convert.stage.cleaning import find, remove
 
     found = _distinct(each for folder in folders or (".",) for each in find(folder, old=old))
     going = [each for each in found if each.entry.stays is None]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 from typing import Final
 
-from shardscope.engine.convert.contents import Contents
+from shardscope.engine.convert.copies.contents import Contents
 from shardscope.engine.geometry.language.layout import is_plain, normal_form
 from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor

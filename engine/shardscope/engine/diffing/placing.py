@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import prod
 
-from shardscope.engine.convert.probing import byte_of, place_of
+from shardscope.engine.convert.proofs.probing import byte_of, place_of
 from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import ElementPlace

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable
 
-from shardscope.engine.convert.comparing import Beside, differs
-from shardscope.engine.convert.contents import Opener
-from shardscope.engine.convert.rows import first_rows
-from shardscope.engine.convert.work import Written
+from shardscope.engine.convert.copies.contents import Opener
+from shardscope.engine.convert.copies.rows import first_rows
+from shardscope.engine.convert.copies.work import Written
+from shardscope.engine.convert.proofs.comparing import Beside, differs
 from shardscope.engine.diffing.measuring import SCRATCH, First, Measure
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import Figures

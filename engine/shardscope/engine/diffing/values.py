@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from shardscope.engine.convert.contents import Contents, Opener
+from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.diffing.alike import BUFFERS, Alike, stored_alike
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import Figures
 from shardscope.engine.model.tensors import DTYPES
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.comparing import Beside
+    from shardscope.engine.convert.proofs.comparing import Beside
     from shardscope.engine.diffing.tilewise import OnTile
 
 LEAST: Final = 1 << 20

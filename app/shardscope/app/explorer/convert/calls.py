@@ -13,8 +13,8 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.resuming import Resumable
-    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.convert.admitting.target import TargetLook
+    from shardscope.engine.convert.stage.resuming import Resumable
     from shardscope.engine.converting import Prepared
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import Inspection
@@ -101,7 +101,7 @@ def _plan(
 
 
 def _admit(prepared: "Prepared", draft: Draft) -> "tuple[Plan, Resumable | None]":
-    from shardscope.engine.convert.resuming import peek, plan_digest
+    from shardscope.engine.convert.stage.resuming import peek, plan_digest
     from shardscope.engine.converting import admitted_here
 
     if not draft.out:
@@ -112,7 +112,7 @@ def _admit(prepared: "Prepared", draft: Draft) -> "tuple[Plan, Resumable | None]
 
 
 def _target(target: Target, draft: Draft) -> "TargetLook":
-    from shardscope.engine.convert.target import look_at_target
+    from shardscope.engine.convert.admitting.target import look_at_target
 
     return look_at_target(draft.out, target.path, replace=draft.replace)
 

@@ -26,7 +26,7 @@ from shardscope.engine.model.progress import Progress
 from shardscope.widgets.figures import plural, size
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.converting import Prepared
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import Inspection
@@ -274,7 +274,7 @@ class Conversion(Working):
 
     @on(messages.Planned)
     def _has_plan(self, event: messages.Planned) -> None:
-        from shardscope.engine.convert.resuming import available
+        from shardscope.engine.convert.stage.resuming import available
 
         self._is_planning = False
         if same_plan(event.draft, self.draft):

@@ -8,8 +8,8 @@ from shardscope.app.explorer.convert.draft import Draft
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.resuming import Resumable
-    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.convert.admitting.target import TargetLook
+    from shardscope.engine.convert.stage.resuming import Resumable
     from shardscope.engine.converting import Prepared
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.materializing import Converted

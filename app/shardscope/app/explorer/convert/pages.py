@@ -17,7 +17,7 @@ from shardscope.widgets.plan_words import PlanFacts
 from shardscope.widgets.safe import Part, Tone
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.target import TargetLook
+    from shardscope.engine.convert.admitting.target import TargetLook
 
 
 class Comes:

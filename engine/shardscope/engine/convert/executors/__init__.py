@@ -1,0 +1,1 @@
+"""Who carries tasks out: threads of this process, or whatever an executor stands for."""

@@ -1,0 +1,1 @@
+"""The staging folder from its making to its promotion or its removal."""
