@@ -97,3 +97,43 @@ def test_edges_are_the_first_and_the_last() -> None:
     assert edges(range(10), 10) == (range(10),)
     assert edges(range(0, 20, 2), 5) == (range(0, 6, 2), range(16, 20, 2))
     assert edges(range(10), 1) == (range(1),)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PARTS, max_size=3), st.data())
+def test_a_selection_says_itself_and_knows_its_places(parts: list[str], data: st.DataObject) -> None:
+    text = ",".join([*parts, "..."])
+    whole = np.arange(5 * 3 * 7).reshape(5, 3, 7)
+    found = selection(text, whole.shape, "t")
+
+    again = selection(found.words, whole.shape, "t")
+    assert (again.shape, [list(each) for each in again.indices]) == (
+        found.shape,
+        [list(each) for each in found.indices],
+    )
+    if not found.elements:
+        return
+    element = data.draw(st.integers(0, found.elements - 1))
+    index = found.index(element)
+    chosen = whole[np.ix_(*(list(each) for each in found.indices))].reshape(found.shape)
+    assert whole[index] == chosen.reshape(-1)[element]
+    place = found.place(index)
+    assert place is not None
+    assert chosen[place] == whole[index]
+
+    places = [data.draw(st.integers(0, extent - 1)) for extent in found.shape[:-2]]
+    lines = [data.draw(st.integers(0, extent - 1)) for extent in found.shape[-2:]]
+    inner = found.within([*places, *(range(at, at + 2) for at in lines)])
+    expected = chosen[tuple(places)][tuple(slice(at, at + 2) for at in lines)]
+    assert inner.shape == expected.shape
+    assert np.array_equal(
+        whole[np.ix_(*(list(each) for each in inner.indices))].reshape(-1), expected.reshape(-1)
+    )
+
+
+def test_a_place_that_is_not_selected_is_none() -> None:
+    found = selection("1:4,::2", (5, 7), "t")
+
+    assert found.place((1, 2)) == (0, 1)
+    assert found.place((1, 3)) is None
+    assert found.place((4, 2)) is None

@@ -11,35 +11,24 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding
+from shardscope.engine.gathering import Wanted, gather
 from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.peek import Grid, Heat, PeekDocument, Statistics
-from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.progress import OnProgress, Pace, Progress
+from shardscope.engine.model.peek import Grid, PeekDocument
+from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import PEEK
-from shardscope.engine.model.tensors import DTYPES
-from shardscope.engine.model.text import display_name
 from shardscope.engine.sides import Side, side_of
-from shardscope.engine.source.source import Source
+from shardscope.engine.windows import check_readable, elements, opened, word_of
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.proofs.comparing import Tiles
-    from shardscope.engine.looking.statistics import Bytes
 
 MEMORY: Final = 64 << 20
-LEAST: Final = 1 << 20
-"""Bytes of buffers below which no budget goes."""
-RUN: Final = 4 << 10
-SCATTERED: Final = 256 << 10
-"""Bytes of buffers where runs are shorter than `RUN` bytes: each may be a read of its own, and who stops it waits for a tile."""
-SCRATCH: Final = 4 << 20
-"""Bytes that working on numbers takes beside the tiles, at most."""
 NEAR: Final = 10_000
 """Names among which the nearest one is looked for."""
 MOST: Final = 64
@@ -58,6 +47,8 @@ class PeekOptions(Struct, frozen=True):
     histogram: bool = False
     """With statistics."""
     heat: bool = False
+    profiles: bool = False
+    """Root mean squares by index of each dimension."""
     rows: int = 10
     """Of the grid, at most."""
     columns: int = 6
@@ -68,7 +59,20 @@ class PeekOptions(Struct, frozen=True):
     @property
     def everything(self) -> bool:
         """Whether each number that was selected has to be read."""
-        return self.statistics or self.histogram or self.heat
+        return self.statistics or self.histogram or self.heat or self.profiles
+
+    @property
+    def figures(self) -> Wanted:
+        """What all of them are to come to."""
+        return Wanted(
+            bits=self.bits,
+            statistics=self.statistics,
+            histogram=self.histogram,
+            heat=self.heat,
+            profiles=self.profiles,
+            heat_rows=self.heat_rows,
+            heat_columns=self.heat_columns,
+        )
 
 
 def peek(
@@ -143,21 +147,11 @@ def look(
     progress: OnProgress | None = None,
 ) -> PeekDocument:
     """Look at one tensor of a side. Raises as `peek`."""
-    from shardscope.engine.convert.proofs.comparing import Tiles
-
     chosen = selection(options.slice, tensor.shape, tensor.name)
-    if tensor.unwritable is not None:
-        raise Fault("peek.unreadable", tensor=tensor.name, why=tensor.unwritable)
-    kind = DTYPES[tensor.dtype].kind
-    if options.bits is not None and (kind not in ("int", "uint") or options.heat):
+    check_readable(tensor, options.bits)
+    if options.bits is not None and (options.heat or options.profiles):
         raise Fault("peek.bits", tensor=tensor.name, dtype=tensor.dtype, bits=options.bits)
-    budget = max(LEAST, options.memory_bytes - SCRATCH)
-    if chosen.run * DTYPES[tensor.dtype].bits // 8 < RUN:
-        budget = SCATTERED
-    with (
-        Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
-        Tiles(opener_of(source, side.found.inventory), budget, 1) as tiles,
-    ):
+    with opened(side, tensor, chosen, options.memory_bytes) as tiles:
         found = PeekDocument(
             schema=PEEK,
             format=side.found.descriptor.classification.format,
@@ -174,8 +168,14 @@ def look(
             grid=_grid(tensor, chosen, options, tiles),
         )
         if options.everything:
-            statistics, heat = _everything(tensor, chosen, options, tiles, cancel, Pace(progress))
-            found = replace(found, statistics=statistics, heat=heat)
+            known = gather(tensor, chosen, options.figures, tiles, cancel=cancel, progress=progress)
+            found = replace(
+                found,
+                statistics=known.statistics,
+                landmarks=known.landmarks,
+                heat=known.heat,
+                profiles=known.profiles,
+            )
     return found
 
 
@@ -190,56 +190,10 @@ def _grid(tensor: LogicalTensor, chosen: Selection, options: PeekOptions, tiles:
     words: tuple[tuple[str, ...], ...] = ()
     if chosen.elements and shown[0] and shown[1]:
         layout = slices.corners(chosen, down, across)
-        words = _words(tensor, layout, (len(shown[0]), len(shown[1])), options.bits, tiles)
+        word, width = word_of(tensor.dtype, options.bits), len(shown[1])
+        every = [word(element) for element in elements(tensor, layout, tiles)]
+        words = tuple(tuple(every[at : at + width]) for at in range(0, len(every), width))
     leading = tuple(
         each.start for dim, each in enumerate(chosen.indices) if dim not in kept and chosen.elements
     )
     return Grid(leading, *shown, len(rows) - len(shown[0]), len(columns) - len(shown[1]), words)
-
-
-def _words(
-    tensor: LogicalTensor, layout: Lowered, shape: tuple[int, int], bits: int | None, tiles: "Tiles"
-) -> tuple[tuple[str, ...], ...]:
-    from shardscope.engine.convert.copies.work import Written
-    from shardscope.engine.diffing.numbers import in_words, singles
-    from shardscope.engine.looking.statistics import apart
-
-    def word(element: "Bytes") -> str:
-        return in_words(element, tensor.dtype) if bits is None else " ".join(map(str, apart(element, bits)))
-
-    words: list[str] = []
-    for stretch in tiles.stretches([Written(tensor, tensor.dtype, 0, layout)]):
-        words += map(word, singles(stretch.data[0], tensor.dtype, stretch.elements))
-    return tuple(tuple(words[row * shape[1] : (row + 1) * shape[1]]) for row in range(shape[0]))
-
-
-def _everything(
-    tensor: LogicalTensor,
-    chosen: Selection,
-    options: PeekOptions,
-    tiles: "Tiles",
-    cancel: threading.Event | None,
-    pace: Pace,
-) -> tuple[Statistics | None, Heat | None]:
-    """Return what all numbers that were selected come to, in one pass."""
-    from shardscope.engine.convert.copies.work import Written
-    from shardscope.engine.looking.heat import Heating
-    from shardscope.engine.looking.statistics import summing
-
-    sums = summing(tensor.dtype, histogram=options.histogram, bits=options.bits)
-    heating = Heating(tensor.dtype, chosen.shape, options.heat_rows, options.heat_columns)
-    each = DTYPES[tensor.dtype].bits / 8
-    said = Progress("peek", 0, int(chosen.elements * each), "bytes", display_name(tensor.name, 120))
-    if chosen.elements:
-        for stretch in tiles.stretches([Written(tensor, tensor.dtype, 0, slices.layout(chosen))], cancel):
-            if options.statistics or options.histogram:
-                sums.add(stretch.data[0], stretch.elements)
-            if options.heat:
-                heating.add(stretch.element, stretch.data[0], stretch.elements)
-            if pace.due():
-                pace.report(replace(said, done=int((stretch.element + stretch.elements) * each)))
-    pace.report(replace(said, done=said.total or 0))
-    return (
-        sums.statistics() if options.statistics or options.histogram else None,
-        heating.heat() if options.heat else None,
-    )

@@ -1,5 +1,6 @@
 """Root mean squares of a tensor in boxes: its last dimension across, all others down, so that one odd channel is seen."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import isfinite, prod, sqrt
 from typing import Any
@@ -8,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardscope.engine.diffing.numbers import parts, values
+from shardscope.engine.looking.profiles import MOST, Profiles
 from shardscope.engine.looking.statistics import BLOCK, Bytes, narrow
-from shardscope.engine.model.peek import Heat
+from shardscope.engine.model.peek import Heat, Profile
 from shardscope.engine.model.tensors import DTYPES
 
 
@@ -29,6 +31,7 @@ class Heating:
         self._columns = cut(self._width, columns)
         size = (len(self._rows) - 1, len(self._columns) - 1)
         self._squares, self._counts = np.zeros(size), np.zeros(size, np.int64)
+        self._profiles = Profiles(shape, [cut(extent, MOST) for extent in shape])
 
     def add(self, element: int, data: Bytes, count: int) -> None:
         """Take in `count` elements from `element` on."""
@@ -69,26 +72,33 @@ class Heating:
         while at < first + len(squares):
             band = int(np.searchsorted(self._rows, at, "right")) - 1
             end = min(self._rows[band + 1], first + len(squares))
-            self._add_box(band, 0, squares[at - first : end - first])
+            self._add_box(band, at, 0, squares[at - first : end - first])
             at = end
 
     def _add_part(self, row: int, column: int, squares: NDArray[Any]) -> None:
         band = int(np.searchsorted(self._rows, row, "right")) - 1
-        self._add_box(band, column, squares.reshape(1, -1))
+        self._add_box(band, row, column, squares.reshape(1, -1))
 
-    def _add_box(self, band: int, column: int, squares: NDArray[Any]) -> None:
-        """Take in some rows of one band, from a column on."""
+    def _add_box(self, band: int, row: int, column: int, squares: NDArray[Any]) -> None:
+        """Take in some rows of one band from `row` on, from a column on."""
         finite = np.isfinite(squares)
-        every = bool(finite.all())
-        height = len(squares)
-        down = (squares if every else np.where(finite, squares, 0)).sum(axis=0)
-        known = None if every else finite.sum(axis=0)
+        height, width = squares.shape
+        if finite.all():
+            known, beside = np.full(width, height), np.full(height, width)
+        else:
+            squares = np.where(finite, squares, 0)
+            known, beside = finite.sum(axis=0), finite.sum(axis=1)
+        down = squares.sum(axis=0)
+        self._profiles.add(row, column, (down, known), (squares.sum(axis=1), beside))
         for number, (low, high) in enumerate(pairwise(self._columns)):
-            start, stop = max(low - column, 0), min(high - column, squares.shape[1])
+            start, stop = max(low - column, 0), min(high - column, width)
             if start < stop:
                 self._squares[band, number] += down[start:stop].sum()
-                held = height * (stop - start) if known is None else known[start:stop].sum()
-                self._counts[band, number] += held
+                self._counts[band, number] += known[start:stop].sum()
+
+    def profiles(self, kept: Sequence[int]) -> tuple[Profile, ...]:
+        """Return it by index of each dimension; `kept` are the tensor's own numbers of the dimensions."""
+        return self._profiles.profiles(kept)
 
     def heat(self) -> Heat:
         """Return what it came to."""

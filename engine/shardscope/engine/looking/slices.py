@@ -54,6 +54,52 @@ class Selection(Struct, frozen=True):
                 break
         return found
 
+    def index(self, element: int) -> tuple[int, ...]:
+        """Return the index in the tensor of one of its elements, counted row by row."""
+        found = []
+        for indices in reversed(self.indices):
+            element, at = divmod(element, len(indices))
+            found.append(indices[at])
+        return tuple(reversed(found))
+
+    def place(self, index: Sequence[int]) -> tuple[int, ...] | None:
+        """Return where an index of the tensor stands along the dimensions that are kept; null where it is not selected."""
+        if any(at not in indices for at, indices in zip(index, self.indices, strict=True)):
+            return None
+        return tuple(self.indices[dim].index(index[dim]) for dim in self.kept)
+
+    def within(self, places: Sequence[range | int]) -> "Selection":
+        """Return a part of it: for each dimension that is kept, a range of places along it, or one place alone."""
+        indices = list(self.indices)
+        kept = []
+        for dim, place in zip(self.kept, places, strict=True):
+            if isinstance(place, int):
+                at = indices[dim][place]
+                indices[dim] = range(at, at + 1)
+            else:
+                indices[dim] = indices[dim][place.start : place.stop : place.step]
+                kept.append(dim)
+        return Selection(self.of, tuple(indices), tuple(kept))
+
+    @property
+    def words(self) -> str:
+        """The slice that selects it, as `selection` reads it; empty for a tensor without dimensions."""
+        parts = [
+            _written(indices, extent) if dim in self.kept else str(indices.start)
+            for dim, (indices, extent) in enumerate(zip(self.indices, self.of, strict=True))
+        ]
+        return ",".join(parts)
+
+
+def _written(indices: range, extent: int) -> str:
+    """Return a range as a slice has it."""
+    if not len(indices):
+        return "0:0"
+    step = indices.step if len(indices) > 1 else 1
+    start, stop = indices.start, indices[-1] + 1
+    end = "" if indices[-1] + step >= extent else str(stop)
+    return f"{start or ''}:{end}{'' if step == 1 else f':{step}'}"
+
 
 def selection(text: str | None, shape: tuple[int, ...], tensor: str) -> Selection:
     """Return what a slice selects; all of it without one. Raises `Fault`: `peek.slice`, `peek.dimensions`, `peek.index`."""

@@ -23,6 +23,8 @@ _SIGNLESS: Final = {2: 0x7FFF, 4: 0x7FFF_FFFF, 8: 0x7FFF_FFFF_FFFF_FFFF}
 _ROW: Final = 4 << 10
 
 Bytes = NDArray[np.uint8]
+Ends = tuple[Number | None, Number | None]
+NO_ENDS: Final[Ends] = (None, None)
 
 
 def summing(dtype: str, *, histogram: bool = False, bits: int | None = None) -> "Counted | Packed | Summed":
@@ -76,6 +78,12 @@ class Counted:
     def not_finite(self) -> int:
         """How many NaN and infinite numbers there are so far."""
         return int(self._counts[: len(self._strange)][self._strange].sum())
+
+    @property
+    def ends(self) -> Ends:
+        """The least and the largest finite number so far."""
+        known = known_values(self._dtype)[(self._counts[: len(self._strange)] > 0) & ~self._strange]
+        return (float(known.min()), float(known.max())) if len(known) else NO_ENDS
 
     def statistics(self) -> Statistics:
         """Return what it came to."""
@@ -132,6 +140,11 @@ class Packed:
     def not_finite(self) -> int:
         """How many NaN and infinite numbers there are: integers have none."""
         return 0
+
+    @property
+    def ends(self) -> Ends:
+        """The least and the largest number so far."""
+        return self._counted.ends
 
     def statistics(self) -> Statistics:
         """Return what it came to."""
@@ -206,6 +219,11 @@ class Summed:
     def not_finite(self) -> int:
         """How many NaN and infinite numbers there are so far."""
         return self._nans + self._above + self._below
+
+    @property
+    def ends(self) -> Ends:
+        """The least and the largest finite number so far."""
+        return self._min, self._max
 
     def statistics(self) -> Statistics:
         """Return what it came to."""

@@ -72,6 +72,26 @@ class Heat(Struct, frozen=True, forbid_unknown_fields=True):
     """Over finite numbers; null where a box has none, or is beyond the range of 64 bits."""
 
 
+class Profile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Root mean squares by index of one dimension, all other dimensions of a selection taken together."""
+
+    dimension: int
+    """Of the tensor."""
+    edges: tuple[int, ...]
+    """Places in the selection along it: each box goes from one edge to the next. Boxes hold one index, unless there are very many."""
+    rms: tuple[float | None, ...]
+    """Over finite numbers; null where a box has none, or is beyond the range of 64 bits."""
+
+
+class Landmarks(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the elements are, by their indices in the tensor, at which something was met first. Null: it was not met."""
+
+    min: tuple[int, ...] | None = None
+    max: tuple[int, ...] | None = None
+    nan: tuple[int, ...] | None = None
+    infinite: tuple[int, ...] | None = None
+
+
 class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """One tensor looked at. Nothing in it says where the checkpoint is."""
 
@@ -95,4 +115,8 @@ class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """Those that hold the tensor, relative and neutralised."""
     grid: Grid
     statistics: Statistics | None = None
+    landmarks: Landmarks | None = None
+    """With statistics."""
     heat: Heat | None = None
+    profiles: tuple[Profile, ...] | None = None
+    """One for each dimension of the selection. Null where it was not asked for."""
