@@ -38,6 +38,10 @@ class Index(Struct, frozen=True):
     weight_map: dict[str, str]
     """Tensor name to file name, only for values that may be followed."""
     total_size: int | None
+    unfollowed: tuple[str, ...] = ()
+    """Names of tensors whose file may not be followed."""
+    metadata: Any = None
+    """As it stands there."""
 
     @property
     def files(self) -> Counter[str]:
@@ -65,7 +69,12 @@ def read_index(probe: Probe, entry: Entry) -> Index | None:
         return None
     if not weight_map:
         probe.report("index.map_empty", entry)
-    return Index(entry, _followed(probe, entry, weight_map), _total_size(probe, entry, value.get("metadata")))
+    followed = _followed(probe, entry, weight_map)
+    metadata = value.get("metadata")
+    left = (
+        () if len(followed) == len(weight_map) else tuple(name for name in weight_map if name not in followed)
+    )
+    return Index(entry, followed, _total_size(probe, entry, metadata), left, metadata)
 
 
 def _total_size(probe: Probe, entry: Entry, metadata: Any) -> int | None:

@@ -169,7 +169,7 @@ class Probe:
             try:
                 header = safetensors.read_header(reader, self.limits)
             except Fault as fault:
-                raise _explained(fault, reader, Nature.SAFETENSORS) from None
+                raise explained(fault, reader, Nature.SAFETENSORS) from None
             self._header_bytes += header.header_bytes
             self._within("header_bytes_total", self._header_bytes)
             self._within("tensors", len(self.tensors) + len(header.names))
@@ -217,7 +217,7 @@ class Probe:
             try:
                 document = parse(reader, self.limits)
             except Fault as fault:
-                raise _explained(fault, reader, Nature.JSON) from None
+                raise explained(fault, reader, Nature.JSON) from None
             self.read_whole.add(entry.path)
             return document
 
@@ -257,7 +257,7 @@ def _sniff(reader: Reader) -> Sniff:
     return sniffer.sniff(reader.pread(0, HEAD_BYTES), reader.size)
 
 
-def _explained(fault: Fault, reader: Reader, expected: Nature) -> Fault:
+def explained(fault: Fault, reader: Reader, expected: Nature) -> Fault:
     """Return the fault that names the file for what it is, where its bytes tell; otherwise `fault` itself."""
     if fault.finding.code.startswith(("limit.", "source.")):
         return fault

@@ -18,6 +18,7 @@ from shardscope.engine.model.decoded import Component, Listed
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.difference import DiffDocument
 from shardscope.engine.model.file_layout import FileLayout
+from shardscope.engine.model.fix import FixDocument
 from shardscope.engine.model.glossary import Glossary
 from shardscope.engine.model.leftovers import LeftoversDocument
 from shardscope.engine.model.lowered import IndexList, LoweredDocument, LoweredTensor, ShardGroup
@@ -232,6 +233,7 @@ DOCUMENTS: Final[dict[str, type[Struct]]] = {
     schemas.MAP_DIFFERENCE: MapDifferenceDocument,
     schemas.MAP_APPLIED: MapAppliedDocument,
     schemas.PLAN: Plan,
+    schemas.FIX: FixDocument,
     schemas.RENAMES: RenamesDocument,
     schemas.MANIFEST: Manifest,
     schemas.RUN: Run,

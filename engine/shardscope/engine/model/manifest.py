@@ -13,6 +13,7 @@ from shardscope.engine.model.plan import (
     PlanOptions,
     RenameRule,
 )
+from shardscope.engine.model.repair import PlannedFix
 
 MANIFEST_NAME = "shardscope-manifest.json"
 RUN_NAME = "shardscope-run.json"
@@ -73,6 +74,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     left_out: tuple[LeftOut, ...]
     estimates: PlanEstimates
     validation: tuple[Validation, ...]
+    fix: PlannedFix | None = None
+    """What was mended; null for a conversion."""
     note: str = "Model weights, not a training run: an output is not an exact resume, and nothing here promises that a model is any good."
 
 

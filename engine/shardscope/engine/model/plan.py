@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.lowered import LoweredDocument
+from shardscope.engine.model.repair import PlannedFix
 from shardscope.engine.model.resources import Estimate
 from shardscope.engine.model.shardmap import ShardMapDocument
 
@@ -94,6 +95,10 @@ class PlannedFile(Struct, frozen=True, forbid_unknown_fields=True):
     tensors: tuple[PlannedTensor, ...]
     rank: int | None = None
     """Whose shards it holds; null for a file of whole tensors."""
+    metadata: dict[str, str] | None = None
+    """Of a header as the safetensors library lays it out; null for one as a conversion writes it."""
+    kept: str | None = None
+    """The file of the source whose header it has byte for byte, as it has its tensors; null for a header that is made."""
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,3 +213,5 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """As it was when the plan was printed; asked again before anything starts."""
     target: Target | None = None
     """Whose ranks' shards are written; null for whole tensors."""
+    fix: PlannedFix | None = None
+    """What is mended; null for a conversion."""

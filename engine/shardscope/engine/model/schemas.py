@@ -29,6 +29,7 @@ RENAMES: Final = "shardscope.renames/1"
 MANIFEST: Final = "shardscope.manifest/1"
 RUN: Final = "shardscope.run/1"
 VERIFICATION: Final = "shardscope.verification/1"
+FIX: Final = "shardscope.fix/1"
 DIFF: Final = "shardscope.diff/1"
 MODEL: Final = "shardscope.model/1"
 MAPPING: Final = "shardscope.mapping/1"
@@ -73,6 +74,7 @@ NAMES: Final = (
     MAPPING,
     BUNDLE,
     PLAN,
+    FIX,
     RENAMES,
     MANIFEST,
     RUN,

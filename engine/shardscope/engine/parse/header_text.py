@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -28,6 +29,14 @@ _WHITE: Final = re.compile(rb"[ \t\r\n]*+")
 _PADDING: Final = re.compile(rb"[ \t\r\n\0\xc2\xa0]*+")
 """What writers pad with by mistake, too: NUL, and the two bytes of a no-break space."""
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
+
+OnFault = Callable[[Fault], None]
+"""Hears what is wrong with one part of a header. It raises the fault, or lets reading go on without that part."""
+
+
+def refuse(fault: Fault) -> None:
+    """Raise what is wrong: the way of every reader that trusts a header."""
+    raise fault
 
 
 class Columns(Struct):
@@ -58,11 +67,13 @@ class _Object(list[tuple[str, Any]]):
     """The pairs of a JSON object, in order, equal keys included."""
 
 
-def read_text(raw: bytes, limits: Limits) -> Columns:
+def read_text(raw: bytes, limits: Limits, on_fault: OnFault = refuse) -> Columns:
     """Read the JSON of a header pair by pair.
 
     Raises `Fault`: first what is wrong with the text (`header.not_utf8`, `bad_start`, `not_object`, `limit.json_*`, `syntax`,
-    `padding`, `nonfinite`, `number_range`, `lone_surrogate`), then the first wrong entry in the order of the text.
+    `padding`, `nonfinite`, `number_range`, `lone_surrogate`), then the first wrong entry in the order of the text. `on_fault` hears
+    of padding, of metadata and of entries; where it does not raise, what is wrong is left out, but that an entry whose name stood
+    before is read as well.
     """
     end = raw.rfind(b"}") + 1
     padding = len(raw) - end if end and _PADDING.fullmatch(raw, end) else 0
@@ -75,22 +86,28 @@ def read_text(raw: bytes, limits: Limits) -> Columns:
         raise Fault("header.not_utf8", offset=error.start) from None
     pairs = _decode(text, raw, limits)
     if padding and not valid:
-        raise Fault("header.padding", count=padding)
+        on_fault(Fault("header.padding", count=padding))
     if (offset := lone_surrogate(text)) is not None:
         raise Fault("header.lone_surrogate", offset=offset)
     columns = Columns()
     seen: set[str] = set()
     extra = 0
     for name, value in pairs:
-        if name == "__metadata__":
-            if name in seen:
-                raise Fault("header.metadata_twice")
-            columns.metadata = _metadata(value, columns.notes)
-        else:
-            if name in seen:
-                raise Fault("header.name_duplicate", tensor=name)
-            extra += _add_entry(columns, name, value)
+        if name in seen:
+            metadata = name == "__metadata__"
+            on_fault(
+                Fault("header.metadata_twice") if metadata else Fault("header.name_duplicate", tensor=name)
+            )
         seen.add(name)
+        try:
+            if name == "__metadata__":
+                columns.metadata = _metadata(value, columns.notes)
+            else:
+                extra += _add_entry(columns, name, value)
+        except Fault as fault:
+            on_fault(fault)
+            if name == "__metadata__" and isinstance(value, _Object):
+                columns.metadata = {key: text for key, text in value if isinstance(text, str)}
     if extra:
         columns.notes.append(Finding("header.field_extra", {"count": extra}))
     number_kinds(columns)

@@ -21,7 +21,7 @@ from shardscope.engine.model.facts import SafetensorsHeader
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.source import Reader
 from shardscope.engine.model.text import UNSAFE
-from shardscope.engine.parse.header_text import Columns, is_white, number_kinds, read_text
+from shardscope.engine.parse.header_text import Columns, OnFault, is_white, number_kinds, read_text
 from shardscope.engine.parse.json import without_escapes
 from shardscope.engine.parse.names import note_names
 from shardscope.engine.parse.tiling import tile
@@ -104,6 +104,20 @@ def read_columns(reader: Reader, limits: Limits) -> tuple[int, int, Columns]:
     if len(columns.names) > limits.tensors:
         raise Fault("limit.tensors", limit=limits.tensors, found=len(columns.names))
     return 8 + len(raw), raw.rfind(b"}") + 1, columns
+
+
+def read_damaged(reader: Reader, limits: Limits, on_fault: OnFault) -> tuple[int, Columns]:
+    """Return where the data begins, and what can be read of a header whatever else is wrong with it, tensors in the order of the text.
+
+    `on_fault` is as of `header_text.read_text`; whether tensors fit the file is not looked at. Raises `Fault` as `read_header` does
+    where nothing at all can be read.
+    """
+    raw = _text(reader, limits)
+    columns = _typed(raw, limits) or read_text(raw, limits, on_fault)
+    columns.notes += _framing(raw)
+    if len(columns.names) > limits.tensors:
+        raise Fault("limit.tensors", limit=limits.tensors, found=len(columns.names))
+    return 8 + len(raw), columns
 
 
 def _text(reader: Reader, limits: Limits) -> bytes:

@@ -22,6 +22,8 @@ ALIGNMENT: Final = 64
 format asks for 8."""
 METADATA: Final = "__metadata__"
 _LENGTH: Final = 8
+_RANKS: Final = {name: rank for rank, name in enumerate(DTYPES)}
+"""Types in the order in which the format's own library has them (`dtype.rs`)."""
 
 
 class Described(Protocol):
@@ -73,10 +75,30 @@ def build(tensors: Sequence[Described], metadata: Mapping[str, str] | None = Non
 
     Raises `Fault`: `convert.header_size`, `convert.header_name`, `convert.dtype`, `map.sub_byte`.
     """
-    entries: dict[str, object] = {METADATA: {"format": "pt", **(metadata or {})}}
+    return _built(tensors, ordered(tensors), {"format": "pt", **(metadata or {})}, ALIGNMENT)
+
+
+def canonically(tensors: Sequence[Item]) -> list[Item]:
+    """Return tensors in the order in which the safetensors library lays them out: by falling type, then by name."""
+    return sorted(tensors, key=lambda tensor: (-_RANKS.get(tensor.dtype, -1), tensor.name))
+
+
+def canonical(tensors: Sequence[Described], metadata: Mapping[str, str]) -> Header:
+    """Return the header that the safetensors library writes for these tensors, metadata sorted by key; none where there is none.
+
+    Raises as `build` does.
+    """
+    return _built(tensors, canonically(tensors), dict(sorted(metadata.items())), _LENGTH)
+
+
+def _built(
+    tensors: Sequence[Described], lying: Sequence[Described], metadata: dict[str, str], alignment: int
+) -> Header:
+    """Return the header of tensors that lie as in `lying`, with their places in the order of `tensors`."""
+    entries: dict[str, object] = {METADATA: metadata}
     starts: dict[str, int] = {}
     end = 0
-    for tensor in ordered(tensors):
+    for tensor in lying:
         if tensor.name in entries:
             reason = "the format keeps it for itself" if tensor.name == METADATA else "it occurs twice"
             raise Fault("convert.header_name", tensor=tensor.name, reason=reason)
@@ -87,8 +109,10 @@ def build(tensors: Sequence[Described], metadata: Mapping[str, str] | None = Non
             "shape": list(tensor.shape),
             "data_offsets": [begin, end],
         }
+    if not metadata:
+        del entries[METADATA]
     text = _text(entries)
-    text += b" " * (-(_LENGTH + len(text)) % ALIGNMENT)
+    text += b" " * (-(_LENGTH + len(text)) % alignment)
     if len(text) > MOST_BYTES:
         raise Fault("convert.header_size", count=len(tensors), size=len(text), limit=MOST_BYTES)
     data = len(text).to_bytes(_LENGTH, "little") + text

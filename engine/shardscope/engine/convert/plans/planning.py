@@ -42,6 +42,8 @@ ADAPTER: Final = "peft_adapter"
 """The format whose output keeps the names of an adapter, so that its own loader finds it."""
 
 Aim = Callable[[Sequence[Chosen]], Aimed]
+Arrange = Callable[[Sequence[Chosen]], tuple[PlannedFile, ...]]
+"""From the tensors that are written to the output files."""
 
 
 def plan(
@@ -58,11 +60,13 @@ def plan(
     buffers: Callable[[Sequence[Chosen]], int],
     rows: Mapping[str, Rows] = NOTHING,
     aim: Aim | None = None,
+    arrange: Arrange | None = None,
 ) -> Plan:
     """Return the plan. What stands in the way is among its blockers.
 
     `absent` is state that is not in the catalogue at all, `decisions` are those that were made before; `blockers` are those of the inspection. `buffers` gives the bytes of the
-    copies' own tiles; `rows` is as of `select`. `aim` gives the files of a target topology instead of those of whole tensors.
+    copies' own tiles; `rows` is as of `select`. `aim` gives the files of a target topology instead of those of whole tensors, `arrange` files of whole tensors
+    in another way than that of a conversion.
     Raises `Fault`: those of `select` and of `aim`.
     """
     selection = select(catalogue, options, size_of, rows)
@@ -77,8 +81,7 @@ def plan(
         nothing = Finding("convert.nothing", {"count": len(catalogue.tensors), "options": options_said})
         found.append(blocker(nothing))
     target = None if aim is None or not sound else aim(sound)
-    stem = ADAPTER_STEM if source.format == ADAPTER else STEM
-    files = files_of(sound, options, stem) if target is None else target.files
+    files = target.files if target is not None else _files(sound, options, source, arrange)
     more = 0 if target is None else target.document_bytes
     return Plan(
         schema=PLAN,
@@ -100,6 +103,14 @@ def plan(
 def noted(item: Blocker) -> bool:
     """Tell whether a person has to know of it before the output is used, although it stops nothing."""
     return item.severity is not Severity.ERROR and bool({Blocks.CONVERT, Blocks.LOAD} & set(item.blocks))
+
+
+def _files(
+    sound: Sequence[Chosen], options: PlanOptions, source: PlanSource, arrange: Arrange | None
+) -> tuple[PlannedFile, ...]:
+    if arrange is not None:
+        return arrange(sound)
+    return files_of(sound, options, ADAPTER_STEM if source.format == ADAPTER else STEM)
 
 
 def files_of(chosen: Sequence[Chosen], options: PlanOptions, stem: str = STEM) -> tuple[PlannedFile, ...]:

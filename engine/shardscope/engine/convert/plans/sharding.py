@@ -1,15 +1,18 @@
 """Which output file each tensor goes to, by the naming and sizes of Hugging Face."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from shardscope.engine.convert.plans.selection import Chosen
 from shardscope.engine.model.plan import PlannedFile, PlannedTensor
+from shardscope.engine.model.repair import Scalar
 from shardscope.engine.model.tensors import DTYPES
 
 STEM: Final = "model"
 ADAPTER_STEM: Final = "adapter_model"
 """What PEFT calls the weights of an adapter."""
+NOTHING: Final[Mapping[str, Scalar]] = MappingProxyType({})
 
 
 def planned_bytes(item: Chosen) -> int:
@@ -32,7 +35,7 @@ def shard(
     groups: list[list[PlannedTensor]] = [[]]
     size = names = 0
     for item in chosen:
-        planned = _planned(item)
+        planned = as_planned(item)
         entry = 160 + 6 * len(
             planned.name
         )  # of a header, generously: six bytes for a character that is escaped
@@ -51,7 +54,8 @@ def shard(
     return tuple(files)
 
 
-def _planned(item: Chosen) -> PlannedTensor:
+def as_planned(item: Chosen) -> PlannedTensor:
+    """Return a chosen tensor as one of an output file."""
     return PlannedTensor(
         name=item.name,
         source=item.tensor.name,
@@ -67,8 +71,8 @@ def index_name(files: Sequence[PlannedFile]) -> str:
     return f"{files[0].name.partition('-')[0]}.safetensors.index.json"
 
 
-def index(files: Sequence[PlannedFile]) -> dict[str, object]:
-    """Return the index of several files (`model.safetensors.index.json`): `total_size` counts bytes of tensors."""
+def index(files: Sequence[PlannedFile], more: Mapping[str, Scalar] = NOTHING) -> dict[str, object]:
+    """Return the index of files (`model.safetensors.index.json`): `total_size` counts bytes of tensors, `more` stands beside it."""
     weight_map = {tensor.name: file.name for file in files for tensor in file.tensors}
     total = sum(tensor.bytes for file in files for tensor in file.tensors)
-    return {"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
+    return {"metadata": {**more, "total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
