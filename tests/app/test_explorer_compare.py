@@ -21,9 +21,10 @@ from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.examination import State
 from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.target import Target, diff_command
-from shardscope.engine.differences import Compared, OnDifference
+from shardscope.engine.compared import Compared
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
+from shardscope.engine.valuing import OnDifference
 from shardscope.widgets.progress_line import ProgressLine
 from tests.checkpoints import LLAMA, write_safetensors
 from tests.conftest import Snap, settle

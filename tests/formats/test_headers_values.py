@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shardscope.engine import diff
-from shardscope.engine.differences import Compared
+from shardscope.engine.compared import Compared
 from tests.formats.looking import copied
 from tests.parse.gguf_files import Order, Row, gguf
 

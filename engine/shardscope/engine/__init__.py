@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
+    from shardscope.engine.compared import DiffOptions
     from shardscope.engine.comparison import verify
     from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
     from shardscope.engine.decoding import Decoding
-    from shardscope.engine.differences import DiffOptions, diff
+    from shardscope.engine.differences import diff
     from shardscope.engine.geometry.checking.check import check
     from shardscope.engine.geometry.checking.compare import first_difference
     from shardscope.engine.geometry.describing.explain import explain

@@ -12,7 +12,7 @@ from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode, most_specific
 
 if TYPE_CHECKING:
-    from shardscope.engine.differences import Compared
+    from shardscope.engine.compared import Compared
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.difference import DiffDocument, State
 
@@ -105,12 +105,13 @@ def diff(
     Letters tell the state of a tensor: = the same, ~ changed, - missing in B, + extra in B, > renamed, as it seems. Exit 0 where A
     and B are the same, 1 where they differ, 8 where nothing differs and some values could not be compared.
     """
-    from shardscope.engine import differences
+    from shardscope.engine.compared import DiffOptions
+    from shardscope.engine.differences import diff as compare
 
     if as_json and form == "markdown":
         raise click.UsageError("Choose one of --json and --format.", click.get_current_context())
     form = "json" if as_json else form
-    options = differences.DiffOptions(
+    options = DiffOptions(
         component=component,
         renames=rules_of(rename),
         mapping=None if mapping == "none" else mapping,
@@ -120,7 +121,7 @@ def diff(
         session.interrupt.cooperative() as cancel,
         watching(session, progress, machine=form == "json") as report,
     ):
-        found = differences.diff(
+        found = compare(
             first,
             second,
             options,
@@ -147,7 +148,7 @@ def _answer(document: "DiffDocument") -> ExitCode:
 def _write(
     session: Session, found: "Compared", only: "tuple[State, ...]", form: str, paths: tuple[str, str]
 ) -> None:
-    from shardscope.engine.differences import filtered
+    from shardscope.engine.compared import filtered
     from shardscope.engine.model.difference import DIFFERENT
 
     states = only or DIFFERENT

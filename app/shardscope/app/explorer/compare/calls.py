@@ -9,11 +9,12 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
+    from shardscope.engine.compared import Compared
     from shardscope.engine.decoding import Decoding
-    from shardscope.engine.differences import Compared, OnDifference
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.sides import Side
+    from shardscope.engine.valuing import OnDifference
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def _side(
 
 
 def _structure(first: "Side", second: "Side", component: "Listed") -> "Compared":
-    from shardscope.engine.differences import DiffOptions, structure
+    from shardscope.engine.compared import DiffOptions
+    from shardscope.engine.differences import structure
 
     return structure(first, second, DiffOptions(component=component), limits=first.found.descriptor.limits)
 
@@ -62,7 +64,7 @@ def _values(
     cancel: Event,
     progress: OnProgress,
 ) -> "Compared":
-    from shardscope.engine.differences import with_values
+    from shardscope.engine.valuing import with_values
 
     return with_values(compared, only, on_difference=on_difference, cancel=cancel, progress=progress)
 

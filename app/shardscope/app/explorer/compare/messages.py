@@ -7,7 +7,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.offer import Offer
-    from shardscope.engine.differences import Compared
+    from shardscope.engine.compared import Compared
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.difference import Fold, TensorDifference
     from shardscope.engine.sides import Side

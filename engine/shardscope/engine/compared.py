@@ -1,0 +1,74 @@
+"""Two checkpoints held against each other, as a value: what was found of both, what is different, and how they were put side by side."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.correspondence import AUTO
+from shardscope.engine.decoding import bytes_of
+from shardscope.engine.diffing.structure import counts
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.decoded import Listed
+from shardscope.engine.model.difference import DIFFERENT, DiffDocument, State, TensorDifference
+from shardscope.engine.model.plan import RenameRule
+from shardscope.engine.sides import Side
+
+MEMORY: Final = 64 << 20
+"""Bytes of buffers, where a person asks for no other budget."""
+
+
+class DiffOptions(Struct, frozen=True):
+    """How two checkpoints are put side by side."""
+
+    component: Listed = "model"
+    renames: tuple[RenameRule, ...] = ()
+    """Made of the names of A."""
+    mapping: str | None = AUTO
+    """A mapping table for the side whose producer it is for; `auto` takes one that fits, null none."""
+    memory_bytes: int = MEMORY
+
+
+class Compared(Struct, frozen=True):
+    """Two checkpoints, and what is different. It holds what reading their values takes."""
+
+    first: Side
+    second: Side
+    tensors: tuple[tuple[LogicalTensor | None, LogicalTensor | None], ...]
+    """Beside each difference of the document, in its order."""
+    apart: frozenset[int]
+    """Differences of which both sides have a tensor, and not of the same numbers: a factor of an adapter and its module."""
+    document: DiffDocument
+    options: DiffOptions
+
+
+def with_news(compared: Compared, news: Mapping[int, TensorDifference]) -> Compared:
+    """Return what is different with some of the differences, by their numbers, as they are known by now."""
+    items = tuple(news.get(number, item) for number, item in enumerate(compared.document.tensors))
+    held = (number for number, item in enumerate(items) if item.values is not None)
+    document = replace(
+        compared.document,
+        same=is_same(items),
+        values=True,
+        counts=counts(items, compared.document.counts.untouched),
+        uncompared=sum(item.values is None for item in items if item.a is not None and item.b is not None),
+        compared_bytes=sum(size_of(compared.tensors[number][0]) for number in held),
+        tensors=items,
+    )
+    return replace(compared, document=document)
+
+
+def filtered(document: DiffDocument, states: Collection[State]) -> DiffDocument:
+    """Return a document that lists the tensors in some states alone. Its counts stay."""
+    return replace(document, tensors=tuple(item for item in document.tensors if item.state in states))
+
+
+def is_same(items: Sequence[TensorDifference]) -> bool:
+    """Tell whether nothing is different."""
+    return not any(item.state in DIFFERENT for item in items)
+
+
+def size_of(tensor: LogicalTensor | None) -> int:
+    """Return the bytes of a tensor, as far as they are known."""
+    return 0 if tensor is None else bytes_of(tensor) or 0

@@ -1,0 +1,135 @@
+"""The values of two checkpoints held against each other: of all tensors that both have, or of some."""
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from shardscope.engine.compared import Compared, size_of, with_news
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.difference import FirstDifference, State, TensorDifference
+from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
+from shardscope.engine.model.text import counted, display_name
+from shardscope.engine.sides import opened, placed_here, placed_there
+
+if TYPE_CHECKING:  # loaded where values are read
+    from shardscope.engine.diffing.values import Comparing, Values
+
+OnDifference = Callable[[int, TensorDifference], None]
+"""Hears each difference whose values were compared, by its number."""
+
+
+def with_values(
+    compared: Compared,
+    only: Collection[int] | None = None,
+    *,
+    on_difference: OnDifference | None = None,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+) -> Compared:
+    """Return what is different with the values of tensors compared, of all or of some by their numbers.
+
+    Raises `Fault`: those of reading; `Cancelled`, and then `on_difference` has heard what was compared until then.
+    """
+    from shardscope.engine.diffing.values import Comparing, refusal
+
+    wanted = [
+        number
+        for number, (one, other) in enumerate(compared.tensors)
+        if one is not None
+        and other is not None
+        and number not in compared.apart
+        and (only is None or number in only)
+    ]
+    news: dict[int, TensorDifference] = {}
+    work = _Work(compared, wanted, cancel, progress)
+    with (
+        opened(compared.first, compared.second) as opener,
+        Comparing(opener, compared.options.memory_bytes) as comparing,
+    ):
+        for number in wanted:
+            check(cancel)
+            one, other = compared.tensors[number]
+            if one is None or other is None:
+                raise AssertionError("only pairs are wanted")
+            item = compared.document.tensors[number]
+            refused = refusal(one, other)
+            news[number] = (
+                replace(item, note=f"values were not compared: {refused}")
+                if refused is not None
+                else work.compare(item, one, other, comparing)
+            )
+            if on_difference is not None:
+                on_difference(number, news[number])
+    work.finished()
+    return with_news(compared, news)
+
+
+class _Work:
+    """Values being compared."""
+
+    def __init__(
+        self,
+        compared: Compared,
+        wanted: Sequence[int],
+        cancel: threading.Event | None,
+        progress: OnProgress | None,
+    ) -> None:
+        from shardscope.engine.diffing.placing import owners
+
+        self._compared = compared
+        self._cancel = cancel
+        self._pace = Pace(progress)
+        self._done = 0
+        self._total = sum(size_of(compared.tensors[number][0]) for number in wanted)
+        self._owners = [owners(side.found.descriptor.topology) for side in (compared.first, compared.second)]
+
+    def compare(
+        self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, comparing: "Comparing"
+    ) -> TensorDifference:
+        """Return a difference with its values."""
+        size, before = size_of(one), self._done
+        each = size / max(1, prod(one.shape))
+
+        def on_tile(elements: int) -> None:
+            if self._pace.due():
+                self._done = max(self._done, before + int(elements * each))
+                self._report(item.name)
+
+        found = comparing.compared(
+            placed_here(one), placed_there(other), cancel=self._cancel, on_tile=on_tile
+        )
+        self._done = before + size
+        figures = replace(found.figures, first=self._first(found, one, other))
+        rows = (
+            f"the first {counted(min(one.shape[0], other.shape[0]), 'row')} compared"
+            if one.shape != other.shape
+            else item.note
+        )
+        state: State = item.state
+        if state == "same" and figures.verdict != "bits" and item.by != "adapter":
+            state = "changed"
+        return replace(item, state=state, values=figures, note=rows)
+
+    def _first(self, found: "Values", one: LogicalTensor, other: LogicalTensor) -> FirstDifference | None:
+        from shardscope.engine.diffing.placing import index_of, place
+
+        if found.element is None:
+            return None
+        # Rows run along the last dimensions of both, which are of one size: an element has one number in either.
+        here, there = (
+            place(tensor, found.element, owner)
+            for tensor, owner in zip((one, other), self._owners, strict=True)
+        )
+        index = index_of(found.element, one.shape)
+        return FirstDifference(found.element, index, found.a, found.b, here, there)
+
+    def finished(self) -> None:
+        """Say that all is done."""
+        self._report(None)
+
+    def _report(self, name: str | None) -> None:
+        subject = None if name is None else display_name(name, 120)
+        self._pace.report(Progress("compare", self._done, self._total, "bytes", subject))
