@@ -11,6 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.examination import State
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.compare.calls import CALLS, Calls
 from shardscope.app.explorer.compare.decode import DecodeSides
 from shardscope.app.explorer.compare.detail import TensorDetail
@@ -18,8 +20,6 @@ from shardscope.app.explorer.compare.frame import At
 from shardscope.app.explorer.compare.screen import Compare
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone
 from shardscope.app.explorer.engine import ENGINE
-from shardscope.app.explorer.examination import State
-from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.target import Target, diff_command
 from shardscope.engine.compared import Compared
 from shardscope.engine.model.blocker import Fault

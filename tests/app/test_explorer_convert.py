@@ -12,6 +12,8 @@ from msgspec import structs
 from textual.pilot import Pilot
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.examination import State
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.convert.admission import Admission
 from shardscope.app.explorer.convert.conversion import Step
 from shardscope.app.explorer.convert.plan_step import PlanStep
@@ -20,8 +22,6 @@ from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone, OwnError
 from shardscope.app.explorer.engine import ENGINE
-from shardscope.app.explorer.examination import State
-from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.messages import Ended
 from shardscope.app.explorer.offer import Offer
 from shardscope.engine.convert.disk.names import is_staging_name

@@ -8,15 +8,15 @@ from msgspec.structs import replace
 from textual.widgets import Button
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.detail import Detail
+from shardscope.app.explorer.checkpoint.examination import State
+from shardscope.app.explorer.checkpoint.explore import Explore
+from shardscope.app.explorer.checkpoint.panels import PANELS, PICKLES
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.decode import Decode
-from shardscope.app.explorer.detail import Detail
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone, OwnError
-from shardscope.app.explorer.examination import State
-from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.keys import key_rows
+from shardscope.app.explorer.help.keys import key_rows
 from shardscope.app.explorer.offer import offer_of
-from shardscope.app.explorer.panels import PANELS, PICKLES
-from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.descriptor import Component

@@ -5,7 +5,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from shardscope.app.explorer.detail import Detail
+from shardscope.app.explorer.checkpoint.detail import Detail
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.piece import Lowered

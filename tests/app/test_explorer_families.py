@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.engine import ENGINE
-from shardscope.app.explorer.explore import Explore
 from shardscope.engine.host import Host
 from shardscope.widgets.rank_map import RankMap
 from tests import demo

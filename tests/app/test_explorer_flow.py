@@ -4,14 +4,14 @@ import pytest
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.examination import State
+from shardscope.app.explorer.checkpoint.explore import Explore, crumbs
+from shardscope.app.explorer.checkpoint.panels import PANELS
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.dialogs import CopiedCommand, OwnError
-from shardscope.app.explorer.examination import State
-from shardscope.app.explorer.explore import Explore, crumbs
-from shardscope.app.explorer.helping import Help
+from shardscope.app.explorer.help.helping import Help
 from shardscope.app.explorer.notice import Notice
 from shardscope.app.explorer.open.screen import Open
-from shardscope.app.explorer.panels import PANELS
-from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
 from shardscope.widgets.file_tree import FileTree

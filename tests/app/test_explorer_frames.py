@@ -11,7 +11,7 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
-from shardscope.app.explorer.frames import Frames, cells, changed, look_of
+from shardscope.app.explorer.tty.frames import Frames, cells, changed, look_of
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.screen_of import Tty
 from tests.app.test_explorer_flow import text

@@ -12,11 +12,11 @@ from textual.dom import DOMNode
 import shardscope.app.explorer
 import shardscope.widgets
 from shardscope.app.explorer.actions import owners
-from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.helping import Help
-from shardscope.app.explorer.hints import Hints
-from shardscope.app.explorer.keys import key_rows
-from shardscope.app.explorer.panels import PANELS
+from shardscope.app.explorer.checkpoint.explore import Explore
+from shardscope.app.explorer.checkpoint.panels import PANELS
+from shardscope.app.explorer.help.helping import Help
+from shardscope.app.explorer.help.hints import Hints
+from shardscope.app.explorer.help.keys import key_rows
 from shardscope.app.settings.checks import KEY
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle

@@ -9,13 +9,13 @@ from textual.color import Color
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.copying import harmless, of_path, save
 from shardscope.app.explorer.dialogs import CopiedCommand, SettingsNote
-from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.helping import Help
-from shardscope.app.explorer.palette import Codes
-from shardscope.app.explorer.reference import Reference
+from shardscope.app.explorer.help.helping import Help
+from shardscope.app.explorer.help.palette import Codes
+from shardscope.app.explorer.help.reference import Reference
 from shardscope.app.settings.reading import read_settings
 from shardscope.engine.model.codes import CODES
 from shardscope.styles.themes import CONTRAST, THEMES

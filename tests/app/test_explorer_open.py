@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.dialogs import CopiedCommand
-from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.open.cache import CacheBrowser
 from shardscope.app.explorer.open.completion import completed, split
 from shardscope.app.explorer.open.screen import Open

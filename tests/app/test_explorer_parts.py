@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardscope.app.explorer.parts import parts_of, recommended
+from shardscope.app.explorer.checkpoint.parts import parts_of, recommended
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Confidence, Status
 from shardscope.engine.model.source import Kind

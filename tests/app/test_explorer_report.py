@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.dialogs import CopiedCommand, OwnError
 from shardscope.app.explorer.engine import ENGINE
-from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.report.line import CopiedPage, OneLine
 from shardscope.app.explorer.report.own_error import ErrorPage
 from shardscope.app.explorer.report.preview import Preview

@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
-from shardscope.app.explorer.examination import Examination
+from shardscope.app.explorer.checkpoint.examination import Examination
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.descriptor import Component

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets import Input
 
-from shardscope.app.explorer.listing import as_glob, as_order
-from shardscope.app.explorer.search import Places, SearchBar
+from shardscope.app.explorer.checkpoint.listing import as_glob, as_order
+from shardscope.app.explorer.checkpoint.search import Places, SearchBar
 from shardscope.engine.previewing import Preview
 from shardscope.widgets.file_tree import FileTree
 from shardscope.widgets.preview_panel import PreviewPanel

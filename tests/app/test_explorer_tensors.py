@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shardscope.app.explorer.copied import CopiedNames, names_text
+from shardscope.app.explorer.checkpoint.copied import CopiedNames, names_text
+from shardscope.app.explorer.checkpoint.explore import Explore
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.dialogs import CopiedCommand
-from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.tabs import Panels
 from shardscope.engine.inspection import Inspection
 from shardscope.engine.model.file_layout import ByteRange, FileLayout
 from shardscope.engine.model.source import Kind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardscope.app.explorer.theme import DEFAULT, PLAIN, choose_theme
+from shardscope.app.explorer.tty.theme import DEFAULT, PLAIN, choose_theme
 
 
 @pytest.mark.parametrize(

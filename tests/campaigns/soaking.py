@@ -141,8 +141,8 @@ KEYS = (
 def explored(source: Path, folder: Path, rounds: int) -> tuple[Kept, Kept]:
     """Go through the screens of one explorer again and again."""
     from shardscope.app.explorer.app import Explorer
+    from shardscope.app.explorer.checkpoint.explore import Explore
     from shardscope.app.explorer.engine import ENGINE
-    from shardscope.app.explorer.explore import Explore
 
     async def use() -> tuple[Kept, Kept]:
         app = Explorer(str(source), ENGINE)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.checkpoint.examination import State
+from shardscope.app.explorer.checkpoint.explore import Explore
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.engine import ENGINE
-from shardscope.app.explorer.examination import State
-from shardscope.app.explorer.explore import Explore
 from shardscope.app.explorer.messages import Chosen
-from shardscope.app.explorer.tabs import Panels
 from tests.capture import captured
 from tests.corpus.conftest import ask, needs_another_user
 from tests.corpus.expectations import Case

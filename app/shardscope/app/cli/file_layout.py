@@ -92,7 +92,7 @@ def layout(
 
 def _chosen(found: "Inspection", file: str | None) -> "Entry | None":
     """Return the file that was asked for, by its path in the checkpoint as it is or as it is shown."""
-    from shardscope.app.explorer.bytes_of import default_file, file_called
+    from shardscope.app.explorer.checkpoint.bytes_of import default_file, file_called
 
     if file is None:
         return default_file(found)

@@ -29,7 +29,7 @@ def run(
     """
     from shardscope.app.explorer.app import Explorer, theme_names
     from shardscope.app.explorer.engine import ENGINE
-    from shardscope.app.explorer.theme import DEFAULT
+    from shardscope.app.explorer.tty.theme import DEFAULT
     from shardscope.widgets.glyphs import choose_glyphs
 
     names = theme_names()
@@ -56,11 +56,11 @@ def run(
         settings=read,
     )
     if served:
-        from shardscope.app.explorer.browser import Browser
+        from shardscope.app.explorer.tty.browser import Browser
 
         explorer.driver_class = Browser
     else:
-        from shardscope.app.explorer.terminal import Terminal
+        from shardscope.app.explorer.tty.terminal import Terminal
 
         explorer.driver_class = Terminal
     code = explorer.run(mouse=wanted.mouse if mouse is None else mouse)

@@ -37,22 +37,14 @@ def owners() -> tuple[type[DOMNode], ...]:
 
 
 def _screens() -> tuple[ModuleType, ...]:
-    from shardscope.app.explorer import (
-        app,
-        choose,
-        decode,
-        detail,
-        dialogs,
-        explore,
-        helping,
-        reference,
-        workspace,
-    )
+    from shardscope.app.explorer import app, decode, dialogs
+    from shardscope.app.explorer.checkpoint import choose, detail, explore, workspace
     from shardscope.app.explorer.compare import detail as compare_detail
     from shardscope.app.explorer.compare import frame
     from shardscope.app.explorer.compare import screen as compare
     from shardscope.app.explorer.convert import admission, forms, plan_step, stop
     from shardscope.app.explorer.convert import screen as convert
+    from shardscope.app.explorer.help import helping, reference
     from shardscope.app.explorer.open import cache
     from shardscope.app.explorer.open import screen as opening
     from shardscope.app.explorer.report import own_error, preview, writing
@@ -123,8 +115,8 @@ def together(one: type[Any], other: type[Any]) -> bool:
     rooms = {_room(one), _room(other)}
     if len(rooms - {""}) > 1:
         return False
-    from shardscope.app.explorer.explore import Explore
-    from shardscope.app.explorer.workspace import Workspace
+    from shardscope.app.explorer.checkpoint.explore import Explore
+    from shardscope.app.explorer.checkpoint.workspace import Workspace
 
     if rooms != {""}:  # a screen of its own, and what stands on it
         return any(issubclass(each, Screen) for each in (one, other)) and "" not in rooms
@@ -132,6 +124,8 @@ def together(one: type[Any], other: type[Any]) -> bool:
     return bool({one, other} & {Explore, Workspace}) and not others
 
 
+_EVERYWHERE: Final = {"checkpoint", "help"}
+"""Packages that are no group of their own: the Explore screen, and what may stand anywhere."""
 _ROOMS: Final = {"plan_settings": "convert", "report_form": "report", "report_rows": "report"}
 """Widgets that stand on a screen of their own."""
 
@@ -141,5 +135,5 @@ def _room(owner: type[Any]) -> str:
     _, _, below = owner.__module__.partition("shardscope.app.explorer.")
     if below:
         room, _, rest = below.partition(".")
-        return room if rest else ""
+        return room if rest and room not in _EVERYWHERE else ""
     return _ROOMS.get(owner.__module__.rpartition(".")[2], "")

@@ -14,12 +14,12 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES
 from textual.worker import Worker, WorkerState
 
+from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.explore import Explore
-from shardscope.app.explorer.frames import Frames
 from shardscope.app.explorer.messages import Chosen, Ended, SettingsChecked
 from shardscope.app.explorer.target import Target
-from shardscope.app.explorer.theme import choose_theme
+from shardscope.app.explorer.tty.frames import Frames
+from shardscope.app.explorer.tty.theme import choose_theme
 from shardscope.app.explorer.working import Working
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import DecodeLimits, Limits
@@ -44,7 +44,7 @@ def theme_names() -> tuple[str, ...]:
 
 
 def _codes() -> "type[Provider]":
-    from shardscope.app.explorer.palette import Codes
+    from shardscope.app.explorer.help.palette import Codes
 
     return Codes
 
@@ -300,8 +300,8 @@ class Explorer(App[ExitCode]):
     def action_help(self) -> None:
         """Show what every key does on this screen, and let the person search in everything there is to read."""
         from shardscope.app.explorer.dialogs import Dialog
-        from shardscope.app.explorer.helping import Help
-        from shardscope.app.explorer.keys import key_rows
+        from shardscope.app.explorer.help.helping import Help
+        from shardscope.app.explorer.help.keys import key_rows
 
         if not isinstance(self.screen, Dialog):
             self.push_screen(Help(key_rows(self.screen)))
@@ -309,8 +309,8 @@ class Explorer(App[ExitCode]):
     def action_read(self, kind: str, at: str = "") -> None:
         """Show something to read: `matrix`, `glossary`, `codes`, or `explain` with a code; `at` is where to begin."""
         from shardscope.app.explorer.dialogs import Dialog
-        from shardscope.app.explorer.reading import page
-        from shardscope.app.explorer.reference import Reference
+        from shardscope.app.explorer.help.reading import page
+        from shardscope.app.explorer.help.reference import Reference
 
         looking = [each.found for each in self.screen_stack if isinstance(each, Explore)]
         found = looking[-1] if looking else None
@@ -343,7 +343,7 @@ class Explorer(App[ExitCode]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the commands of the palette: everything that a key does, and the choice of a theme."""
-        from shardscope.app.explorer.keys import key_rows
+        from shardscope.app.explorer.help.keys import key_rows
 
         for row in key_rows(screen):
             if row.enabled and row.in_palette:

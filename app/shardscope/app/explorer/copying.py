@@ -8,7 +8,7 @@ from shardscope.app.explorer.target import Target, inspect_command, quoted
 if TYPE_CHECKING:
     from textual.app import App
 
-    from shardscope.app.explorer.workspace import Workspace
+    from shardscope.app.explorer.checkpoint.workspace import Workspace
 
 
 class Copy(NamedTuple):

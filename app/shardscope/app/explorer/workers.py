@@ -57,8 +57,8 @@ def examine(engine: Engine, target: Target, cancel: Event, post: Post) -> None:
     else:
         # What the screen needs next is imported here, and a hundred thousand files are marked here: the screen's own
         # thread stays free for keys.
-        from shardscope.app.explorer import workspace  # noqa: F401
-        from shardscope.app.explorer.marks import marks, roles
+        from shardscope.app.explorer.checkpoint import workspace  # noqa: F401
+        from shardscope.app.explorer.checkpoint.marks import marks, roles
         from shardscope.app.explorer.offer import offer_of
         from shardscope.widgets.file_tree import InventoryTree
 
@@ -79,7 +79,7 @@ def digest(engine: Engine, found: "Inspection", mode: "DigestMode", cancel: Even
     except Fault as fault:
         post(DigestsStopped(f"failed ({fault.finding.code})"))
     else:
-        from shardscope.app.explorer.marks import marks
+        from shardscope.app.explorer.checkpoint.marks import marks
 
         news = digested.descriptor.blockers != found.descriptor.blockers
         post(Digested(found, digested, marks(digested.descriptor, digested.inventory) if news else None))
@@ -112,7 +112,7 @@ def decode(
     except Fault as fault:
         post(DecodingStopped(found, blocker(fault.finding, target.path)))
     else:
-        from shardscope.app.explorer.marks import marks, roles
+        from shardscope.app.explorer.checkpoint.marks import marks, roles
         from shardscope.widgets.file_tree import InventoryTree
 
         carried = carry_digests(decoded, found)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from shardscope.app.explorer.compare.keys import BINDINGS
 from shardscope.app.explorer.compare.messages import Folded
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.target import Target
 from shardscope.engine.model.decoded import Listed
 from shardscope.widgets.compare_detail import CompareDetail

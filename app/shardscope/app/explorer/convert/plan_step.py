@@ -142,7 +142,7 @@ class PlanStep(Vertical):
             self._draw()
 
     def _open_tensor(self, name: str) -> None:
-        from shardscope.app.explorer.detail import Detail
+        from shardscope.app.explorer.checkpoint.detail import Detail
 
         if self._prepared is None:
             return

@@ -21,7 +21,7 @@ from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.run_view import RunView
 from shardscope.app.explorer.convert.stop import Answer, Stop
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.offer import Offer
 from shardscope.app.explorer.target import Target
 from shardscope.engine.model.blocker import Blocker
@@ -75,7 +75,7 @@ class Convert(Conversion):
 
     def compose(self) -> ComposeResult:
         """Draw the frame; what fills it is the step's."""
-        from shardscope.app.explorer.explore import crumbs
+        from shardscope.app.explorer.checkpoint.explore import crumbs
 
         with Horizontal(id="top"):
             yield Breadcrumbs(*crumbs(self.target.path), "convert")

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.messages import Chosen
 from shardscope.app.explorer.open.rows import (
     REPO_COLUMNS,

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.messages import Chosen
 from shardscope.app.explorer.open.candidates import Offer, candidates
 from shardscope.app.explorer.open.completion import completed, split

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.messages import Progressed
 from shardscope.app.explorer.report import workers
 from shardscope.app.explorer.report.calls import Calls, Made

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.report.calls import CALLS, Calls
 from shardscope.app.explorer.report.choices import changed, choices, is_decoded
 from shardscope.app.explorer.report.wanted import Wanted, report_command

@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.app import App
 
-from shardscope.app.explorer.panels import Found
+from shardscope.app.explorer.checkpoint.panels import Found
 from shardscope.app.explorer.shardmap.messages import MapWanted
 from shardscope.app.explorer.shardmap.screen import DECODE, ShardMap
 from shardscope.app.explorer.shardmap.subject import Subject

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.shardmap import workers
 from shardscope.app.explorer.shardmap.asking import Wish
 from shardscope.app.explorer.shardmap.engine import CALLS, Calls

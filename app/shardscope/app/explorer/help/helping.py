@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from shardscope.app.explorer.dialogs import Dialog
-from shardscope.app.explorer.keys import KeyRow
+from shardscope.app.explorer.help.keys import KeyRow
 from shardscope.widgets.paragraphs import Paragraph, Paragraphs, heading
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone

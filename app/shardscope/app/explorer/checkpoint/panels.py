@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 from textual.widget import Widget
 
+from shardscope.app.explorer.checkpoint.parts import PartOf, parts_of
 from shardscope.app.explorer.offer import Offer
-from shardscope.app.explorer.parts import PartOf, parts_of
 from shardscope.app.explorer.target import Asked
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import DecodedPlane

@@ -23,7 +23,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
-    from shardscope.app.explorer.panels import Found
+    from shardscope.app.explorer.checkpoint.panels import Found
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import DigestMode
     from shardscope.engine.model.blocker import Blocker
@@ -220,7 +220,7 @@ class Examination(Screen[None]):
             self.progress = event.progress
             await self.draw_progress(event.progress)
         elif self.is_at_work("digest"):
-            from shardscope.app.explorer.status import digests_running
+            from shardscope.app.explorer.checkpoint.status import digests_running
 
             self.draw_digests(digests_running(event.progress))
 
@@ -228,8 +228,8 @@ class Examination(Screen[None]):
     async def _examined(self, event: messages.Examined) -> None:
         if self.left:
             return
-        from shardscope.app.explorer.panels import Found
-        from shardscope.app.explorer.status import digests_at_rest
+        from shardscope.app.explorer.checkpoint.panels import Found
+        from shardscope.app.explorer.checkpoint.status import digests_at_rest
 
         self.found = found = Found(event.found, event.host, offer=event.offer)
         if event.offer is not None:
@@ -242,7 +242,7 @@ class Examination(Screen[None]):
         self.call_after_refresh(self.digest)
 
     def _key_of(self, binding: str) -> str:
-        from shardscope.app.explorer.keys import key_rows
+        from shardscope.app.explorer.help.keys import key_rows
 
         return next((row.keys[0] for row in key_rows(self) if row.id == binding), "")
 
@@ -294,7 +294,7 @@ class Examination(Screen[None]):
         self._back_to_rest()
 
     def _back_to_rest(self) -> None:
-        from shardscope.app.explorer.status import digests_at_rest
+        from shardscope.app.explorer.checkpoint.status import digests_at_rest
 
         if self.found is not None:
             self.draw_digests(digests_at_rest(self.found.descriptor))
@@ -310,7 +310,7 @@ class Examination(Screen[None]):
             self._hashed = True
             self.exit_code = event.found.exit_code()
             self.draw_news(self.found, event.marks)
-            from shardscope.app.explorer.status import digests_at_rest
+            from shardscope.app.explorer.checkpoint.status import digests_at_rest
 
             self.draw_digests(digests_at_rest(event.found.descriptor))
 

@@ -13,13 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from shardscope.app.explorer.layouts import Layouts
-from shardscope.app.explorer.listing import as_glob, as_order
+from shardscope.app.explorer.checkpoint.layouts import Layouts
+from shardscope.app.explorer.checkpoint.listing import as_glob, as_order
+from shardscope.app.explorer.checkpoint.panels import PANELS, PICKLES, Found
+from shardscope.app.explorer.checkpoint.search import SearchBar, places
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.messages import FileChosen, PartChosen
-from shardscope.app.explorer.panels import PANELS, PICKLES, Found
-from shardscope.app.explorer.search import SearchBar, places
 from shardscope.app.explorer.shardmap.messages import MapWanted
-from shardscope.app.explorer.tabs import Panels
 from shardscope.app.explorer.target import Target, tensors_command
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.file_tree import FileTree, InventoryTree, Legend, Marks
@@ -197,7 +197,7 @@ class Workspace(Layouts):
         event.stop()
         if event.whole is None:
             return
-        from shardscope.app.explorer.detail import Detail
+        from shardscope.app.explorer.checkpoint.detail import Detail
 
         def chosen(file: str | None) -> None:
             if file is not None and self.file_tree.reveal_subject(file):
@@ -209,7 +209,7 @@ class Workspace(Layouts):
     def on_tensor_views_names_wanted(self, event: "TensorViews.NamesWanted") -> None:
         """Copy names of tensors, and show them."""
         event.stop()
-        from shardscope.app.explorer.copied import CopiedNames, names_text
+        from shardscope.app.explorer.checkpoint.copied import CopiedNames, names_text
 
         text, count = names_text(event.names)
         self.app.copy_to_clipboard(text)
@@ -244,7 +244,7 @@ class Workspace(Layouts):
 
     def action_open_part(self) -> None:
         """Offer the saves or the parts, and open the one that is chosen."""
-        from shardscope.app.explorer.choose import Choose
+        from shardscope.app.explorer.checkpoint.choose import Choose
 
         def chosen(path: bytes | None) -> None:
             if path is not None:

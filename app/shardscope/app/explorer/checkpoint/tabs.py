@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Tab, Tabs
 
-from shardscope.app.explorer.panels import Found, Panel, panels_of
+from shardscope.app.explorer.checkpoint.panels import Found, Panel, panels_of
 from shardscope.widgets.glyphs import terminal_glyphs
 from shardscope.widgets.safe import Tone, content
 

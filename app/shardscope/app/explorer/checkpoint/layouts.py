@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 
+from shardscope.app.explorer.checkpoint.panels import Found
+from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.messages import LayoutWanted
-from shardscope.app.explorer.panels import Found
-from shardscope.app.explorer.tabs import Panels
 from shardscope.app.explorer.target import Target, layout_command, pickles_command
 from shardscope.engine.model.source import Kind
 from shardscope.widgets.file_tree import FileTree
@@ -34,7 +34,7 @@ class Layouts(Vertical):
 
     async def action_bytes(self) -> None:
         """Lay out the file of the cursor, of a tensor the one that it begins in."""
-        from shardscope.app.explorer.bytes_of import file_called, place_of
+        from shardscope.app.explorer.checkpoint.bytes_of import file_called, place_of
         from shardscope.widgets.tensor_table import TensorPanel
 
         entry, offset = self.file_tree.entry if self.file_tree.has_focus else None, 0
@@ -57,7 +57,7 @@ class Layouts(Vertical):
 
     def lay_out_something(self) -> None:
         """Show the bytes of the file that was chosen; of some file where none was, or where they are not known any more."""
-        from shardscope.app.explorer.bytes_of import default_file
+        from shardscope.app.explorer.checkpoint.bytes_of import default_file
 
         if self._laid_out is None:
             entry = default_file(self._found.inspection)
@@ -80,7 +80,7 @@ class Layouts(Vertical):
     def on_layout_panel_other_file_wanted(self, event: "LayoutPanel.OtherFileWanted") -> None:
         """Lay out the next file, or the one before."""
         event.stop()
-        from shardscope.app.explorer.bytes_of import file_beside
+        from shardscope.app.explorer.checkpoint.bytes_of import file_beside
 
         entry = file_beside(self._found.inspection, event.panel.file_layout.file, event.by)
         if entry is not None:
@@ -89,7 +89,7 @@ class Layouts(Vertical):
     async def on_layout_panel_range_chosen(self, event: "LayoutPanel.RangeChosen") -> None:
         """Go to the tensor that was chosen by its bytes."""
         event.stop()
-        from shardscope.app.explorer.bytes_of import tensor_in
+        from shardscope.app.explorer.checkpoint.bytes_of import tensor_in
         from shardscope.widgets.tensor_table import TensorPanel
 
         name = tensor_in(self._found.inspection, event.file, event.chosen)

@@ -30,7 +30,7 @@ class Codes(Provider):
                 )
 
     def _in_hand(self) -> list[str]:
-        from shardscope.app.explorer.explore import Explore
+        from shardscope.app.explorer.checkpoint.explore import Explore
 
         if not isinstance(self.screen, Explore) or self.screen.found is None:
             return []

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.panels import Found
+from shardscope.app.explorer.checkpoint.panels import Found
 from shardscope.widgets.file_tree import FileTree
 from shardscope.widgets.paragraphs import Paragraphs
 from shardscope.widgets.safe import Tone, content

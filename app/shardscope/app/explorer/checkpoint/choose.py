@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.parts import PartOf, recommended
+from shardscope.app.explorer.checkpoint.parts import PartOf, recommended
 from shardscope.widgets.figures import plural, size
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content

@@ -8,8 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
 from textual.screen import Screen
 
-from shardscope.app.explorer.hints import Hints
-from shardscope.app.explorer.search import Places, SearchBar
+from shardscope.app.explorer.checkpoint.search import Places, SearchBar
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.widgets.paragraphs import Paragraphs
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.status_lines import Breadcrumbs

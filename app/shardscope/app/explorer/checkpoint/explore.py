@@ -11,9 +11,9 @@ from textual.containers import Container, Horizontal
 from textual.widget import Widget
 from textual.widgets import Static
 
+from shardscope.app.explorer.checkpoint.examination import Examination, State
 from shardscope.app.explorer.engine import Engine
-from shardscope.app.explorer.examination import Examination, State
-from shardscope.app.explorer.hints import Hints
+from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.messages import Chosen, FileChosen, LayoutWanted, PartChosen
 from shardscope.app.explorer.target import Target, inspect_command
 from shardscope.engine.model.progress import Progress
@@ -21,9 +21,9 @@ from shardscope.widgets.safe import Part, Tone, content
 from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 
 if TYPE_CHECKING:
-    from shardscope.app.explorer.panels import Found
+    from shardscope.app.explorer.checkpoint.panels import Found
+    from shardscope.app.explorer.checkpoint.workspace import Workspace
     from shardscope.app.explorer.shardmap.messages import MapWanted
-    from shardscope.app.explorer.workspace import Workspace
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
@@ -166,7 +166,7 @@ class Explore(Examination):
 
     async def draw_found(self, found: "Found", files: "InventoryTree") -> None:
         """Show a checkpoint for the first time, or once it was decoded: with the panel in front that was there before."""
-        from shardscope.app.explorer.workspace import Workspace
+        from shardscope.app.explorer.checkpoint.workspace import Workspace
 
         front = None if self.workspace is None else self.workspace.panels.active
         self.workspace = Workspace(found, files)

@@ -8,7 +8,7 @@ from textual.events import Click
 from textual.screen import Screen
 from textual.widget import Widget
 
-from shardscope.app.explorer.keys import KeyRow, key_rows
+from shardscope.app.explorer.help.keys import KeyRow, key_rows
 from shardscope.widgets.safe import Tone, content
 
 ORDER: Final = (

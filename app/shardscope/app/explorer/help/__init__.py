@@ -1,0 +1,1 @@
+"""What keys do, and what holds for every checkpoint: hints, help, palette, reference."""
