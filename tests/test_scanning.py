@@ -105,7 +105,9 @@ def test_states_of_every_rank_are_read() -> None:
 def test_quantised_types_are_said_to_be_unread() -> None:
     found = scan(FIXTURES / "gguf/llama_mixed/checkpoint")
 
-    assert found.unread == sum(each.code == "scan.unread" for each in found.findings) > 0
+    unread = [each for each in found.findings if each.code == "scan.unread"]
+    assert found.unread > len(unread) > 0
+    assert any("blk.{0-1}.ffn_down.weight" in each.message for each in unread)
 
 
 def test_nothing_to_read_is_no_clean_answer(path: Path) -> None:
@@ -125,8 +127,9 @@ def test_nothing_to_read_is_no_clean_answer(path: Path) -> None:
 def test_progress_reaches_its_end_and_a_stop_is_heard(path: Path) -> None:
     heard: list[Progress] = []
     scan(path, progress=heard.append)
-    assert heard[-1].stage == "scan"
-    assert heard[-1].done == heard[-1].total
+    for stage in ("scan", "compare"):
+        last = [each for each in heard if each.stage == stage][-1]
+        assert last.done == last.total
 
     cancel = threading.Event()
     with pytest.raises(Cancelled):
@@ -141,7 +144,8 @@ def test_what_will_be_read_is_known_before_and_findings_are_heard_on_the_way(pat
     document = scan_side(side, reading, on_finding=heard.append)
 
     assert (len(reading.tensors), reading.bytes) == (document.tensors, document.bytes)
-    assert tuple(heard) == document.findings == scan(path).findings
+    assert {each.code for each in heard} == {each.code for each in document.findings}
+    assert document.findings == scan(path).findings
     broken = next(each for each in heard if each.code == "scan.not_finite")
     assert broken.params["element"] == 3 * 8 + 3
 

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from shardscope.app.cli.scan import text_lines
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
+from shardscope.engine.model.scan import ScanDocument
+from shardscope.engine.model.schemas import SCAN
 from tests.app.terminal import Command
 
 
@@ -54,3 +57,12 @@ def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
         ["scan.constant", "scan.zeros"],
     )
     assert path not in json.dumps(found)
+
+
+def test_what_was_not_examined_is_said() -> None:
+    document = ScanDocument(SCAN, "hf", "model", 1, 4, 0, 0, (), unexamined_files=2)
+
+    assert list(text_lines(document, everything=False)) == [
+        "1 tensor read, 4 B: 0 findings",
+        "2 files not examined for holes: the file system does not tell",
+    ]

@@ -1,35 +1,46 @@
-"""Every number of a checkpoint read once, for what stands out: not finite, all zeros, one number alone, stretches of zeros, copies."""
+"""Every number of a checkpoint read once, for what stands out: not finite, all zeros, one number alone, stretches of zeros, copies.
+
+Tensors are read in one pass (`scan`). Those that it found to be alike are read a second time, for an exact word (`compare`).
+"""
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
-from hashlib import blake2b
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding, bytes_of
+from shardscope.engine.looking.folding import Said, Seen, alone, folded
+from shardscope.engine.looking.unwritten import Unwritten, look_at, place_of, spans
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
-from shardscope.engine.model.scan import ScanDocument
+from shardscope.engine.model.scan import Hole, ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from shardscope.engine.model.text import display_name
-from shardscope.engine.peeking import LEAST, MEMORY, SCRATCH, in_the_way, opaque_files
+from shardscope.engine.peeking import MEMORY, in_the_way, opaque_files
 from shardscope.engine.sides import Side, side_of
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.proofs.comparing import Tiles
+    from shardscope.engine.looking.copies import OnBytes
 
-ZEROS: Final = 64 << 10
-"""Bytes of zeros in one stretch that are worth a word."""
+LEAST: Final = 1 << 20
+"""Bytes of buffers below which no budget goes."""
+SCRATCH: Final = 8 << 20
+"""Bytes that working on numbers takes beside the tiles, at most."""
+HOLES: Final = 256
+"""Holes that the document lists."""
+
 OnFinding = Callable[[Blocker], None]
-"""Hears of each finding when it is made, also of those that a scan that is stopped later leaves behind."""
+"""Hears of each finding when it is made, also of those that a scan that is stopped later leaves behind. While tensors are read these are
+about single ones: what is alike is put together at the end, in the document."""
 
 
 class Reading(Struct, frozen=True):
@@ -100,27 +111,17 @@ def scan_side(
     on_finding: OnFinding | None = None,
 ) -> ScanDocument:
     """Read what `to_read` said of a checkpoint, and say what stands out. Raises `Fault`: those of maps and of reading; `Cancelled`."""
-    from shardscope.engine.convert.proofs.comparing import Tiles
-
-    findings: list[Blocker] = []
-
-    def found(item: Blocker) -> None:
-        findings.append(item)
-        if on_finding is not None:
-            on_finding(item)
-
-    for error in reading.in_the_way:
-        found(error)
-    with (
-        Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
-        Tiles(opener_of(source, side.found.inventory), max(LEAST, memory_bytes - SCRATCH), 1) as tiles,
-    ):
-        work = _Scan(reading, tiles, cancel, Pace(progress))
-        for tensor in reading.tensors:
-            check(cancel)
-            for each in work.findings(tensor):
-                found(blocker(each, tensor.name))
-        work.report(None)
+    hear = on_finding or (lambda _: None)
+    findings = list(reading.in_the_way)
+    with Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source:
+        opener = opener_of(source, side.found.inventory)
+        files = list(_files(reading.tensors, opener, cancel))
+        findings += (blocker(found, each.file) for each in files for found in _of_file(each, reading.tensors))
+        for item in findings:
+            hear(item)
+        work = _Scan(reading, files, opener, max(LEAST, memory_bytes - SCRATCH), cancel, Pace(progress), hear)
+        work.read()
+        work.compare()
     return ScanDocument(
         schema=SCAN,
         format=side.found.descriptor.classification.format,
@@ -129,70 +130,170 @@ def scan_side(
         bytes=work.done,
         unread=work.unread,
         opaque_files=reading.opaque_files,
-        findings=tuple(findings),
+        findings=(*findings, *work.findings()),
+        holes=tuple(hole for each in files for hole in _holes(each))[:HOLES],
+        unexamined_files=sum(not each.told for each in files),
     )
 
 
+def _files(
+    tensors: Sequence[LogicalTensor], opener: Opener, cancel: threading.Event | None
+) -> Iterator[Unwritten]:
+    """Yield of each file that holds tensors what was never stored of it, and whether it ends in zeros."""
+    with Contents(opener) as contents:
+        for name, places in spans(tensors).items():
+            check(cancel)
+            yield look_at(name, contents.file(name), places, cancel)
+
+
+def _holes(found: Unwritten) -> Iterator[Hole]:
+    for hole in found.holes[:HOLES]:
+        yield Hole(found.file, hole.begin, hole.end - hole.begin)
+
+
+def _of_file(found: Unwritten, tensors: Sequence[LogicalTensor]) -> Iterator[Finding]:
+    """Yield what was never written of one file."""
+    if found.tail is not None:
+        params: dict[str, Param] = {
+            "file": found.file,
+            "count": len(found.emptied),
+            "tensor": tensors[found.emptied[0]].name,
+            "begin": found.tail.begin,
+            "bytes": found.size - found.tail.begin,
+            "unstored": found.unstored,
+        }
+        yield Finding("scan.half_written", params)
+    if found.elsewhere:
+        params = {
+            "file": found.file,
+            "bytes": sum(hole.end - hole.begin for hole in found.elsewhere),
+            "holes": len(found.elsewhere),
+            "begin": found.elsewhere[0].begin,
+            "count": len(found.hit),
+            "tensor": tensors[found.hit[0]].name,
+        }
+        yield Finding("scan.holes", params)
+
+
 class _Scan:
-    def __init__(self, reading: Reading, tiles: "Tiles", cancel: threading.Event | None, pace: Pace) -> None:
-        self._tiles = tiles
+    """Two passes: over all tensors, and over those that may be copies."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        files: Sequence[Unwritten],
+        opener: Opener,
+        budget: int,
+        cancel: threading.Event | None,
+        pace: Pace,
+        hear: OnFinding,
+    ) -> None:
+        from shardscope.engine.looking.copies import Copies
+
+        self._tensors = reading.tensors
+        self._total = reading.bytes
+        self._files = {each.file: each for each in files}
+        self._opener = opener
+        self._budget = budget
         self._cancel = cancel
         self._pace = pace
-        self._alike = Counter((each.dtype, each.shape) for each in reading.tensors)
-        self._seen: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self._total = reading.bytes
+        self._hear = hear
+        self._copies = Copies(reading.tensors)
+        self._seen: list[Seen] = []
+        self._pairs: list[Said] = []
+        self._varied: dict[str, None] = {}
+        """Names of tensors that have more than one number."""
         self.done = self.unread = 0
 
-    def findings(self, tensor: LogicalTensor) -> Iterator[Finding]:
+    def read(self) -> None:
+        """Read every tensor once."""
+        from shardscope.engine.convert.proofs.comparing import Tiles
+
+        with Tiles(self._opener, self._budget, 1) as tiles:
+            for place, tensor in enumerate(self._tensors):
+                check(self._cancel)
+                for each in self._read(tensor, place, tiles):
+                    self._seen.append(each)
+                    self._hear(blocker(alone(each).finding, each.tensor))
+        self._say("scan", self.done, self._total, None)
+
+    def _read(self, tensor: LogicalTensor, place: int, tiles: "Tiles") -> Iterator[Seen]:
         """Yield what stands out in a tensor."""
         from shardscope.engine.convert.copies.work import Written
-        from shardscope.engine.looking.statistics import first_not_finite, summing
-        from shardscope.engine.looking.zero_runs import ZeroRun
+        from shardscope.engine.looking.outstanding import Outstanding
 
         if tensor.unwritable is not None:
             self.unread += 1
-            yield Finding("scan.unread", {"tensor": tensor.name, "why": tensor.unwritable})
+            yield Seen("scan.unread", tensor.name, place, kind={"why": tensor.unwritable})
             return
         item = Written(tensor, tensor.dtype, 0)
-        kind = (tensor.dtype, tensor.shape)
-        digest = blake2b(digest_size=16) if self._alike[kind] > 1 else None
-        sums, zeros = summing(tensor.dtype), ZeroRun()
-        first: int | None = None
-        for stretch in self._tiles.stretches([item], self._cancel) if item.elements else ():
-            data = stretch.data[0]
-            sums.add(data, stretch.elements)
-            if first is None and sums.not_finite:
-                first = stretch.element + (first_not_finite(data, tensor.dtype, stretch.elements) or 0)
-            zeros.add(data)
-            if digest is not None:
-                digest.update(data.data)
-            self.done += len(data)
+        sketcher = self._copies.sketcher(tensor, item.elements)
+        found = Outstanding(tensor, place)
+        for stretch in tiles.stretches([item], self._cancel) if item.elements else ():
+            found.add(stretch.element, stretch.data[0], stretch.elements)
+            if sketcher is not None:
+                sketcher.add(stretch.element, stretch.data[0], stretch.elements)
+            self.done += len(stretch.data[0])
             if self._pace.due():
-                self.report(tensor.name)
-        zeros.finished()
-        found = sums.statistics()
-        infinite = found.positive_infinite + found.negative_infinite
-        about: dict[str, Param] = {"tensor": tensor.name, "numbers": found.numbers}
-        if found.nans or infinite:
-            params: dict[str, Param] = {"nans": found.nans, "infinite": infinite, "element": first}
-            yield Finding("scan.not_finite", {**about, **params})
-        if not found.numbers:
-            return
-        if found.zeros == found.numbers:
-            yield Finding("scan.zeros", about)
-            return
-        if found.min == found.max and not found.nans and not infinite and found.numbers > 1:
-            yield Finding("scan.constant", {**about, "value": f"{found.min:.9g}"})
-            return
-        if zeros.length >= ZEROS:
-            run: dict[str, Param] = {"bytes": zeros.length, "begin": zeros.begin, "size": item.size}
-            yield Finding("scan.zero_run", {"tensor": tensor.name, **run})
-        if digest is not None:
-            other = self._seen.setdefault((*kind, digest.digest()), tensor.name)
-            if other is not tensor.name:
-                yield Finding("scan.duplicate", {"tensor": tensor.name, "other": other})
+                self._say("scan", self.done, self._total, tensor.name)
+        found.finished()
+        if found.varied:
+            self._varied[tensor.name] = None
+            if sketcher is not None:
+                self._copies.keep(place, sketcher, found.statistics)
+        for each in found.seen():
+            zeros = found.zeros_of(each)
+            if zeros is None or not self._explained(tensor, *zeros):
+                yield each
 
-    def report(self, name: str | None) -> None:
-        """Say how far it is."""
+    def _explained(self, tensor: LogicalTensor, begin: int, length: int) -> bool:
+        """Tell whether zeros of a tensor are what was said of its files."""
+        places = [(each.record.file, place_of(tensor, each)) for each in tensor.fragments]
+        if begin == 0 and length == bytes_of(tensor):
+            return all(
+                self._files[file].explains(*place) for file, place in places if place.end > place.begin
+            )
+        if len(places) != 1:
+            return False
+        ((file, (low, _)),) = places
+        return self._files[file].explains(low + begin, low + begin + length)
+
+    def compare(self) -> None:
+        """Look again at what may be copies."""
+        from shardscope.engine.convert.proofs.comparing import Beside, Tiles
+        from shardscope.engine.looking.copies import equal, near
+        from shardscope.engine.looking.twins import said_of
+
+        tensors, cancel = self._tensors, self._cancel
+        groups = self._copies.maybe_equal()
+        with Tiles(self._opener, self._budget, 1) as tiles:
+            on_bytes = self._saying([place for some in groups for place in some])
+            twins = list(equal(tensors, groups, tiles, cancel=cancel, on_bytes=on_bytes))
+        candidates = list(self._copies.maybe_near({each.place for each in twins}, cancel))
+        with Beside(self._opener, self._budget) as beside:
+            on_bytes = self._saying([place for pair in candidates for place in pair])
+            twins += near(tensors, candidates, beside, cancel=cancel, on_bytes=on_bytes)
+        self._pairs = list(said_of(twins, self._varied))
+        for each in self._pairs:
+            self._hear(blocker(each.finding, each.tensor))
+
+    def findings(self) -> Iterator[Blocker]:
+        """Yield what was found, put together, in the order of the tensors."""
+        for each in sorted([*folded(self._seen), *self._pairs], key=lambda each: each.place):
+            yield blocker(each.finding, each.tensor)
+
+    def _saying(self, places: Sequence[int]) -> "OnBytes":
+        """Return what hears of bytes of these tensors that are read again."""
+        done, total = 0, sum(bytes_of(self._tensors[place]) or 0 for place in places)
+
+        def read(name: str, count: int) -> None:
+            nonlocal done
+            done += count
+            if self._pace.due() or done == total:
+                self._say("compare", done, total, name)
+
+        return read
+
+    def _say(self, stage: str, done: int, total: int, name: str | None) -> None:
         subject = None if name is None else display_name(name, 120)
-        self._pace.report(Progress("scan", self.done, self._total, "bytes", subject))
+        self._pace.report(Progress(stage, done, total, "bytes", subject))

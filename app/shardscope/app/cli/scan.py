@@ -30,9 +30,11 @@ ROWS: Final = 40
         ("shardscope scan ./zero --decode --component all", "With optimizer states."),
         ("shardscope scan ./ckpt --json | jq '.findings[].code'", "For a program."),
     ),
-    notes="""Found are NaN and infinite numbers (error), tensors of zeros alone and stretches of 64 KiB of zeros and more, as holes and
-    writes that stopped leave them (warning), tensors of one number alone, copies of other tensors, and what could not be read (info).
-    Tied tensors that are stored once are no copies. Errors of inspection stand before them, and end it as they end `inspect`.""",
+    notes="""Found are NaN and infinite numbers (error), holes and files that end in zeros, tensors of zeros alone, stretches of 64 KiB of zeros and
+    more, and experts that are all equal (warning), tensors of one number alone, dead channels, copies of other tensors, layers that are
+    copies or nearly so, numbers that F16 cannot hold or that are subnormal, and what could not be read (info). What tensors have in
+    common whose names differ in numbers alone is one finding. Tied tensors that are stored once are no copies. What may be a copy is read a
+    second time. Errors of inspection stand before them, and end it as they end `inspect`.""",
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT)],
 )
 @reading
@@ -104,6 +106,8 @@ def text_lines(found: "ScanDocument", *, everything: bool) -> Iterator[str]:
     yield f"{plural(found.tensors, 'tensor')} read, {size(found.bytes)}: {plural(len(found.findings), 'finding')}"
     if found.opaque_files:
         yield f"{plural(found.opaque_files, 'file')} not read: decoding was not asked for, or failed"
+    if found.unexamined_files:
+        yield f"{plural(found.unexamined_files, 'file')} not examined for holes: the file system does not tell"
     rows = found.findings if everything else found.findings[:ROWS]
     for item in rows:
         yield from wrapped(item.message, 10, first=item.severity.value)
