@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.differences import diff
+    from shardscope.engine.fixing import Fix, FixLook, check_idle, look_for_fix, plan_fix, prepare_fix
     from shardscope.engine.geometry.checking.check import check
     from shardscope.engine.geometry.checking.compare import first_difference
     from shardscope.engine.geometry.describing.explain import explain
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection, inspect, with_digests
     from shardscope.engine.known import read_known
     from shardscope.engine.materializing import Converted, materialize
+    from shardscope.engine.model.fix import FixOptions
     from shardscope.engine.modelling import ModelOptions, describe_model, explain_model
     from shardscope.engine.peeking import PeekOptions, peek
     from shardscope.engine.previewing import Preview, preview
@@ -52,6 +54,9 @@ __all__ = [
     "Converted",
     "Decoding",
     "DiffOptions",
+    "Fix",
+    "FixLook",
+    "FixOptions",
     "Inspection",
     "ModelOptions",
     "Move",
@@ -65,6 +70,7 @@ __all__ = [
     "assemble_files",
     "bench",
     "check",
+    "check_idle",
     "compare_reports",
     "compose",
     "describe_model",
@@ -76,12 +82,15 @@ __all__ = [
     "glossary",
     "inspect",
     "invert",
+    "look_for_fix",
     "lower",
     "materialize",
     "moves",
     "peek",
     "picture",
+    "plan_fix",
     "prepare",
+    "prepare_fix",
     "prepare_report",
     "prepare_reshard",
     "preview",
@@ -154,7 +163,21 @@ def __getattr__(name: str) -> Any:
             return _later(name)
         case "bench" | "peek" | "preview" | "read_known" | "scan" | "verify" | "watch":
             return _later(name)
-        case "Converted" | "Prepared" | "materialize" | "prepare" | "read_plan" | "read_renames":
+        case (
+            "Converted"
+            | "Fix"
+            | "FixLook"
+            | "FixOptions"
+            | "Prepared"
+            | "check_idle"
+            | "look_for_fix"
+            | "materialize"
+            | "plan_fix"
+            | "prepare"
+            | "prepare_fix"
+            | "read_plan"
+            | "read_renames"
+        ):
             return _conversions(name)
         case (
             "Aim"
@@ -203,11 +226,15 @@ def _capabilities(name: str) -> Any:
 
 
 def _conversions(name: str) -> Any:
-    """Return what plans a conversion and carries it out."""
+    """Return what plans a conversion or a fix, and what carries both out."""
     if name in ("Converted", "materialize"):
         from shardscope.engine import materializing
 
         return getattr(materializing, name)
+    if name in ("Fix", "FixLook", "FixOptions", "check_idle", "look_for_fix", "plan_fix", "prepare_fix"):
+        from shardscope.engine import fixing
+
+        return getattr(fixing, name)
     from shardscope.engine import converting
 
     return getattr(converting, name)

@@ -113,7 +113,7 @@ def prepare(
         return Prepared(
             found,
             catalogue,
-            fitted(plan, source, catalogue, lambda chosen: _buffers(chosen, plan.options)),
+            fitted(plan, source, catalogue, lambda chosen: buffer_bytes(chosen, plan.options)),
             folder,
         )
     try:
@@ -127,7 +127,7 @@ def prepare(
             decisions=names.decisions,
             blockers=load_notes(found.descriptor.blockers, found, catalogue, options),
             size_of=bytes_of,
-            buffers=lambda chosen: _buffers(chosen, options),
+            buffers=lambda chosen: buffer_bytes(chosen, options),
             rows=true_rows(path, found, catalogue, options, hf_cache=hf_cache),
             aim=None if aim is None else partial(aim, found, catalogue),
         )
@@ -176,7 +176,7 @@ def explained(fault: Fault, blockers: Sequence[Blocker]) -> Fault:
     return fault
 
 
-def _buffers(chosen: Sequence[Chosen], options: PlanOptions) -> int:
+def buffer_bytes(chosen: Sequence[Chosen], options: PlanOptions) -> int:
     """Return the bytes of the copies' own buffers."""
     from shardscope.engine.convert.copies.work import Written
     from shardscope.engine.convert.copies.work import memory as buffers

@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Final
 
@@ -20,6 +20,7 @@ from shardscope.engine.convert.executors.dispatch import Elsewhere, Executors
 from shardscope.engine.convert.executors.threads import run_here, what_was_taken
 from shardscope.engine.convert.jobs.readback import check_digests
 from shardscope.engine.convert.jobs.tasks import FileTask, TaskSource, file_tasks
+from shardscope.engine.convert.plans.header import Header
 from shardscope.engine.convert.plans.planning import refuse
 from shardscope.engine.convert.plans.ranks import documents_beside
 from shardscope.engine.convert.plans.sharding import index, index_name
@@ -218,7 +219,7 @@ class _Work:
 
     def write(self) -> list[OutputFile]:
         """Write every file of the plan into the staging folder; return what the manifest says of them. Raises `Fault`."""
-        tasks = file_tasks(self.plan, self._tensors, self.task_source())
+        tasks = file_tasks(self.plan, self._tensors, self.task_source(), self._kept())
         made = self._make(tasks)
         outputs = [self._output(file, made[file.name]) for file in self.plan.files]
         for name, text in self._documents():
@@ -239,15 +240,23 @@ class _Work:
             self.validation.append(Validation("checksums", "not recorded", "the source records none"))
         return outputs
 
+    def _kept(self) -> dict[str, Header]:
+        """Read the headers of the source that files of the output have as they are."""
+        return {
+            file.name: kept_header(file, file.kept, self._tensors, self._open)
+            for file in self.plan.files
+            if file.kept is not None
+        }
+
     def _documents(self) -> Iterator[tuple[str, bytes]]:
         """Yield what stands beside the tensors: an index of several files, or what a target has."""
         if self.plan.target is not None:
             yield from documents_beside(self.plan, self._tensors).items()
+        elif self.plan.fix is not None:
+            if self.plan.fix.index is not None:
+                yield self.plan.fix.index, _as_text(index(self.plan.files, self.plan.fix.index_metadata))
         elif len(self.plan.files) > 1:
-            yield (
-                index_name(self.plan.files),
-                msgspec.json.format(msgspec.json.encode(index(self.plan.files)), indent=2) + b"\n",
-            )
+            yield index_name(self.plan.files), _as_text(index(self.plan.files))
 
     def task_source(self) -> TaskSource:
         """Return the source as another process finds it."""
@@ -330,6 +339,7 @@ class _Work:
             left_out=self.plan.left_out,
             estimates=self.plan.estimates,
             validation=tuple(self.validation),
+            fix=self.plan.fix,
         )
 
     def _held(self, what: str, says: str) -> None:
@@ -339,6 +349,20 @@ class _Work:
         """Say how far a stage is."""
         if self._progress is not None:
             self._progress(progress)
+
+
+def _as_text(document: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def kept_header(
+    file: PlannedFile, source: str, tensors: Mapping[str, LogicalTensor], opener: Opener
+) -> Header:
+    """Return the header of a file of the source, for an output file with the same tensors in the same places. Raises `Fault`."""
+    offsets = tuple(tensors[item.source].fragments[0].offset for item in file.tensors)
+    with opener(source) as reader:
+        begin = min(offsets, default=reader.size)
+        return Header(reader.pread(0, begin), offsets, reader.size)
 
 
 def map_digest(lowered: Lowered) -> str:

@@ -41,7 +41,7 @@ def verify_staged(
     """Return what was proven of staged files: structure by the format's own library, elements by a way of their own.
 
     `staged` opens a staged file, `folder` is where the library finds them; `tensors` and `lowered` are those of the source by
-    name. Raises `Fault`: `verify.unreadable`, `verify.structure`, `verify.value`; `Cancelled`.
+    name. Raises `Fault`: `verify.unreadable`, `verify.structure`, `verify.metadata`, `verify.value`; `Cancelled`.
     """
     work = _Staged(plan, tensors, lowered, staged, folder, opener, cancel, progress)
     for file in plan.files:
@@ -92,6 +92,8 @@ class _Staged:
         try:
             with library.safe_open(place, framework="np") as opened:
                 names = set(opened.keys())
+                if file.metadata is not None and (opened.metadata() or {}) != file.metadata:
+                    raise Fault("verify.metadata", file=file.name, count=len(file.metadata))
                 for item in file.tensors:
                     part = opened.get_slice(item.name) if item.name in names else None
                     if part is None or (part.get_dtype(), tuple(part.get_shape())) != (

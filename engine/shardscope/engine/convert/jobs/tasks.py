@@ -7,6 +7,7 @@ bytes and the name of one function: no object of ours is ever taken apart by any
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -17,7 +18,7 @@ from shardscope.engine.convert.copies.copying import Copied
 from shardscope.engine.convert.copies.entries import entries_by_name, entry_of
 from shardscope.engine.convert.copies.rows import first_rows
 from shardscope.engine.convert.copies.work import Written, records
-from shardscope.engine.convert.plans.header import build
+from shardscope.engine.convert.plans.header import Header, build, canonical
 from shardscope.engine.convert.plans.ranks import Ranks, metadata
 from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.model.blocker import Finding
@@ -27,6 +28,7 @@ from shardscope.engine.model.plan import Plan, PlannedFile, PlannedTensor
 from shardscope.engine.model.source import Entry
 from shardscope.engine.version import __version__
 
+NOTHING_KEPT: Final[Mapping[str, Header]] = MappingProxyType({})
 KEY: Final = 16
 """Characters of a task's id that name its attempts."""
 
@@ -146,8 +148,14 @@ def versions_here() -> Versions:
     return Versions(__version__, ".".join(map(str, sys.version_info[:3])), NUMPY)
 
 
-def file_tasks(plan: Plan, tensors: Mapping[str, LogicalTensor], source: TaskSource) -> list[FileTask]:
-    """Return the tasks of a plan, one for each file, in its order. `tensors` are those of the source by name.
+def file_tasks(
+    plan: Plan,
+    tensors: Mapping[str, LogicalTensor],
+    source: TaskSource,
+    kept: Mapping[str, Header] = NOTHING_KEPT,
+) -> list[FileTask]:
+    """Return the tasks of a plan, one for each file, in its order. `tensors` are those of the source by name, `kept` the headers of
+    those files that have the source's own, by the names of the output.
 
     Each record whose checksum is to be compared is so by one task. Raises `Fault`: those of `header.build` and of `file_task`.
     """
@@ -156,7 +164,7 @@ def file_tasks(plan: Plan, tensors: Mapping[str, LogicalTensor], source: TaskSou
     ranks = None if plan.target is None else Ranks(plan.target)
     tasks = []
     for file in plan.files:
-        built = build(file.tensors, None if ranks is None else metadata(file, ranks))
+        built = kept[file.name] if file.kept is not None else _header(file, ranks)
         items = []
         for item, offset in zip(file.tensors, built.offsets, strict=True):
             tensor = tensors[item.source]
@@ -180,6 +188,12 @@ def file_tasks(plan: Plan, tensors: Mapping[str, LogicalTensor], source: TaskSou
             )
         )
     return tasks
+
+
+def _header(file: PlannedFile, ranks: Ranks | None) -> Header:
+    if file.metadata is not None:
+        return canonical(file.tensors, file.metadata)
+    return build(file.tensors, None if ranks is None else metadata(file, ranks))
 
 
 def layout_of(item: PlannedTensor, file: PlannedFile, whole: Shape, ranks: Ranks | None) -> Lowered | None:

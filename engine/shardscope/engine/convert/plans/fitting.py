@@ -23,6 +23,8 @@ def fitted(
     """
     if plan.source.identity != source.identity:
         raise Fault("plan.identity", problem="path, size or times of a file differ")
+    if plan.fix is not None:
+        raise Fault("plan.identity", problem="it is the plan of a fix, which `shardscope fix` makes anew")
     if plan.source.decoded and not source.decoded:
         raise Fault("plan.identity", problem="it was planned with --decode")
     tensors: dict[str, LogicalTensor] = {}

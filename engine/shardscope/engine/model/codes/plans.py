@@ -137,6 +137,13 @@ TABLE: Final[tuple[Code, ...]] = (
         ExitCode.INTERNAL,
     ),
     _refusal(
+        "verify.metadata",
+        "The staged file {file:path} does not have the metadata that were planned, {count:count key}.",
+        "Nothing was promoted. Tell the makers of shardscope.",
+        "What the format's own library reads of the metadata of an output is compared with the plan.",
+        ExitCode.INTERNAL,
+    ),
+    _refusal(
         "verify.value",
         "The staged file {file:path} has another value than the source at element {element:count} of {tensor:name}.",
         "Nothing was promoted. The disk, the memory or shardscope is at fault: try another disk, and tell the makers.",

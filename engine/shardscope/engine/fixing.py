@@ -1,0 +1,384 @@
+"""Fixes: what is wrong with Hugging Face safetensors, and the plan of an output without it. `materializing` carries it out.
+
+Looking reads headers and indexes, planning reads nothing: a person can plan as often as they like after one look.
+"""
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shardscope.engine.carrying import Beside, beside, carried_files
+from shardscope.engine.classify import weigh
+from shardscope.engine.convert.plans.planning import plan as make_plan
+from shardscope.engine.converting import TOOL, Prepared, absent_state, buffer_bytes, source_of
+from shardscope.engine.decoding import bytes_of
+from shardscope.engine.formats.decode.whole import whole
+from shardscope.engine.formats.decode.whole_safetensors import whole_file
+from shardscope.engine.formats.probe import Probe
+from shardscope.engine.formats.protocol import Claim
+from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.mending.changes import Outcome, changes
+from shardscope.engine.mending.edits import Edits, edited
+from shardscope.engine.mending.headers import Stored
+from shardscope.engine.mending.outputs import Arranging, index_metadata, index_of
+from shardscope.engine.mending.survey import Found, Held, Survey, survey
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
+from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
+from shardscope.engine.model.fix import Ailment, FixDocument, FixOptions
+from shardscope.engine.model.format_names import FORMAT_TITLES
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.plan import Decision, LeftOut, Plan, PlanOptions
+from shardscope.engine.model.progress import OnProgress
+from shardscope.engine.model.repair import REPAIRS, SAFE, PlannedFix, Repair
+from shardscope.engine.model.schemas import FIX
+from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.text import counted, display_name
+from shardscope.engine.parse.config import check_config
+from shardscope.engine.source.source import Source
+
+Path = str | os.PathLike[str]
+FORMATS: Final = frozenset({"hf_safetensors", "peft_adapter"})
+"""What can be fixed: every tensor stands whole in a safetensors file."""
+IN_PASSING: Final = frozenset({"index.absent", "index.total_size", "index.total_size_type"})
+"""What is wrong with an index and decides nothing: every output has it right, whatever was asked for."""
+_OWN: Final = (
+    "header.",
+    "index.",
+    "layout.shard_",
+    "layout.totals_mixed",
+    "layout.weight_sets",
+    "layout.composite",
+)
+"""What inspection says of files that a look at them says better."""
+_EXAMPLES: Final = 3
+
+
+class FixLook(Struct, frozen=True):
+    """A checkpoint as a fix sees it."""
+
+    inspection: Inspection
+    survey: Survey
+    adapter: bool
+    beside: tuple[str, ...]
+    """Other parts of the folder that hold tensors and are not fixed, neutralised."""
+    tied: bool | None
+    """Whether the configuration ties embedding and output layer; null where it does not say."""
+
+    @property
+    def needs(self) -> tuple[Repair, ...]:
+        """What would have to be asked for to mend all that is wrong, in the order in which it is applied."""
+        wanted = {found.repair for found in self.survey.found if _counts(found)}
+        return tuple(repair for repair in REPAIRS if repair in wanted)
+
+
+class Fix(Struct, frozen=True, dict=True):
+    """A planned fix: the plan for `materialize`, and every change for a person."""
+
+    prepared: Prepared
+    document: FixDocument
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether an output would be the source over again."""
+        return not self.document.changes and not self.document.lost
+
+
+def look_for_fix(
+    path: Path,
+    files: Sequence[str] = (),
+    *,
+    digests: bool = False,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+    found: Inspection | None = None,
+) -> FixLook:
+    """Return what is wrong with the safetensors files at `path`; `files` are globs that choose among them.
+
+    `found` is an inspection of the same path that was made before. Raises `Fault`: `fix.other_format`, `fix.no_weights`,
+    `fix.several_sets`, `fix.no_match`, those of `inspect` and of reading; `Cancelled`.
+    """
+    bounds = limits or Limits()
+    if found is None:
+        found = inspect(
+            path,
+            limits=bounds,
+            digest="all" if digests else "none",
+            hf_cache=hf_cache,
+            cancel=cancel,
+            progress=progress,
+        )
+    with Source(path, limits=bounds, hf_cache=hf_cache) as source:
+        probe = Probe(source, found.inventory, bounds, cancel, progress)
+        claim, others = _claim(probe, found)
+        looked = survey(probe, claim, files)
+        tied = _tied(probe, claim)
+    return FixLook(found, looked, claim.format == "peft_adapter", others, tied)
+
+
+def plan_fix(look: FixLook, options: FixOptions, *, config: str | None = None) -> Fix:
+    """Return the plan of a fix and every change that it makes. Nothing is read of the checkpoint, and nothing is written.
+
+    `config` names a folder with configuration and tokenizer to carry along instead of those beside the source. What stands in the
+    way is among the blockers of the plan. Raises `Fault`: `fix.no_match`, `fix.tied`, `fix.nothing_left`, `fix.adapter_split`,
+    `fix.operations`, `convert.rename_rule`, `convert.rename_collision`, `convert.header_name`, `convert.header_size`, those of
+    `carrying.beside`.
+    """
+    looked = look.survey
+    what = _what(look, options)
+    edits = edited(looked, what, options, tied=look.tied)
+    if not edits.held:
+        there = len(looked.held) + len(looked.lost)
+        raise Fault("fix.nothing_left", count=there, dropped=len(edits.dropped), lost=len(edits.lost))
+    folder = None if config is None else beside(config, look.inspection.descriptor.limits)
+    arranging = Arranging(looked, edits, what, options)
+    catalogue = Catalogue(tuple(_tensors(looked, edits.held)))
+    plan = _plan(look, edits, what, options, catalogue, arranging, folder)
+    outcome = Outcome(
+        what,
+        edits,
+        plan.files,
+        arranging.sources,
+        index_of(looked, plan.files, what),
+        index_metadata(looked, edits),
+    )
+    lost = edits.lost if "salvage" in what else ()
+    fix = PlannedFix(what, outcome.index, dict(outcome.index_metadata), lost)
+    plan = replace(plan, fix=fix, blockers=(*_in_the_way(looked, edits, what), *plan.blockers))
+    document = FixDocument(
+        schema=FIX,
+        what=what,
+        asked=bool(options.what),
+        found=tuple(_ailments(looked, what)),
+        kept=tuple(file.name for file in plan.files if file.kept is not None),
+        changes=changes(looked, outcome),
+        lost=lost,
+        plan=plan,
+    )
+    return Fix(Prepared(look.inspection, catalogue, plan, folder), document)
+
+
+def prepare_fix(
+    path: Path,
+    options: FixOptions,
+    *,
+    config: str | None = None,
+    limits: Limits | None = None,
+    hf_cache: bool = False,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
+    found: Inspection | None = None,
+) -> Fix:
+    """Return the fix of the checkpoint at `path`: a look, and a plan. Raises `Fault`: those of both; `Cancelled`."""
+    look = look_for_fix(
+        path,
+        options.files,
+        digests=options.digest_source,
+        limits=limits,
+        hf_cache=hf_cache,
+        cancel=cancel,
+        progress=progress,
+        found=found,
+    )
+    return plan_fix(look, options, config=config)
+
+
+def check_idle(fix: Fix) -> Fix:
+    """Return a fix that changes something. Raises `Fault` `fix.nothing_to_do` for another one, or what stands in its way."""
+    if fix.idle and not fix.document.plan.blockers:
+        files = fix.document.plan.files
+        count = sum(len(file.tensors) for file in files)
+        raise Fault("fix.nothing_to_do", count=count, files=len(files))
+    return fix
+
+
+def _claim(probe: Probe, found: Inspection) -> tuple[Claim, tuple[str, ...]]:
+    """Return the part of a checkpoint that is fixed, and what the others are: that of the folder itself before those below it."""
+    verdict = weigh(probe)
+    probe.blockers.clear()
+    if verdict.format == "ambiguous":
+        for item in found.descriptor.blockers:
+            if item.code in ("layout.ambiguous", "layout.several_candidates"):
+                raise Fault(item.code, **item.params)
+    claims = [claim for claim in verdict.claims if claim.format in FORMATS]
+    if not claims:
+        raise Fault("fix.other_format", found=FORMAT_TITLES[verdict.format])
+    here = [claim for claim in claims if not claim.folder] or claims
+    if len(here) > 1:
+        names = ", ".join(_where(claim) for claim in here[:6])
+        raise Fault("fix.several_sets", count=len(here), sets=names)
+    others = [claim for claim in verdict.claims if claim is not here[0]]
+    return here[0], tuple(_where(claim) for claim in others)
+
+
+def _where(claim: Claim) -> str:
+    folder = display_name(os.fsdecode(claim.folder)) or "here"
+    return f"{FORMAT_TITLES[claim.format]} ({folder})"
+
+
+def _tied(probe: Probe, claim: Claim) -> bool | None:
+    entry = probe.folder(claim.folder).files.get("config.json")
+    document = None if entry is None else probe.json(entry)
+    if document is None or not isinstance(document.value, dict):
+        return None
+    return check_config(document.value).tie_word_embeddings
+
+
+def _counts(found: Found) -> bool:
+    """Tell whether something is wrong enough to be mended."""
+    return found.blocker.severity is not Severity.INFO
+
+
+def _what(look: FixLook, options: FixOptions) -> tuple[Repair, ...]:
+    """Return the operations, in the order in which they are applied."""
+    if "split" in options.what and "merge" in options.what:
+        raise Fault("fix.operations", problem="split makes more files, merge makes one")
+    if "split" in options.what and look.adapter:
+        raise Fault("fix.adapter_split")
+    wanted = set(options.what) if options.what else set(look.needs) & set(SAFE)
+    return tuple(repair for repair in REPAIRS if repair in wanted)
+
+
+def _tensors(looked: Survey, held: Iterable[Held]) -> Iterable[LogicalTensor]:
+    """Yield the tensors that are written; copies that nothing decides between are compared before anything is."""
+    records = [whole_file(file.entry) for file in looked.files]
+    for item in held:
+        tensor = item.tensor
+        fragment = Fragment(0, tensor.shape, records[item.file], tensor.begin)
+        made = whole(tensor.name, tensor.dtype, tensor.shape, fragment)
+        copies = tuple(
+            Fragment(0, copy.shape, records[number], copy.begin)
+            for number, copy in item.copies
+            if _alike(tensor, copy)
+        )
+        yield replace(made, replicas=copies) if copies else made
+
+
+def _alike(one: Stored, other: Stored) -> bool:
+    return (one.dtype, one.shape) == (other.dtype, other.shape)
+
+
+def _plan(
+    look: FixLook,
+    edits: Edits,
+    what: Sequence[Repair],
+    options: FixOptions,
+    catalogue: Catalogue,
+    arranging: Arranging,
+    folder: Beside | None,
+) -> Plan:
+    asked = PlanOptions(
+        component="all",
+        exclude=options.drop if "drop" in what else (),
+        renames=options.renames if "rename" in what else (),
+        max_shard_bytes=options.max_shard_bytes,
+        carry=options.carry,
+        memory_bytes=options.memory_bytes,
+        workers=options.workers,
+        digest=options.digest,
+        digest_source=options.digest_source,
+        verify=options.verify,
+    )
+    inventory = (folder or look.inspection).inventory
+    return make_plan(
+        tool=TOOL,
+        source=source_of(look.inspection, decoded=False),
+        catalogue=catalogue,
+        options=asked,
+        carried=carried_files(inventory) if options.carry else (),
+        absent=(*_left_out(look, edits, what), *absent_state(look.inspection)),
+        decisions=_decisions(what, options),
+        blockers=_others(look),
+        size_of=bytes_of,
+        buffers=lambda chosen: buffer_bytes(chosen, asked),
+        arrange=arranging,
+    )
+
+
+def _left_out(look: FixLook, edits: Edits, what: Sequence[Repair]) -> Iterable[LeftOut]:
+    if edits.dropped:
+        size = sum(item.tensor.end - item.tensor.begin for item in edits.dropped)
+        yield LeftOut("dropped", len(edits.dropped), size, "by --tensor")
+    if edits.lost and "salvage" in what:
+        sizes = [item.bytes for item in edits.lost]
+        known = [size for size in sizes if size is not None]
+        total = sum(known) if len(known) == len(sizes) else None
+        yield LeftOut("lost", len(edits.lost), total, "it is not whole in the source; each is listed by name")
+    if look.survey.strays:
+        names = ", ".join(shown(entry.name, 60) for entry in look.survey.strays[:_EXAMPLES])
+        why = f"{counted(len(look.survey.strays), 'file')} not of the weight set, such as {names}"
+        yield LeftOut("other files", 0, None, why)
+    for other in look.beside:
+        yield LeftOut("another part", 0, None, other)
+
+
+def _decisions(what: Sequence[Repair], options: FixOptions) -> tuple[Decision, ...]:
+    if options.what:
+        return (Decision("fix", ", then ".join(what), "asked for", "--what"),)
+    evidence = "what the checkpoint needs and loses nothing"
+    return (Decision("fix", ", then ".join(what) or "nothing", evidence, "--what"),)
+
+
+def _others(look: FixLook) -> list[Blocker]:
+    """Return what inspection found that is not about weight files and their index."""
+    looked = look.survey
+    ours = {shown(file.entry.text) for file in looked.files} | {shown(entry.text) for entry in looked.strays}
+    if looked.index is not None:
+        ours.add(shown(looked.index.text))
+    return [
+        item
+        for item in look.inspection.descriptor.blockers
+        if not item.code.startswith(_OWN)
+        and not (item.subject in ours and not item.code.startswith("source."))
+    ]
+
+
+def _in_the_way(looked: Survey, edits: Edits, what: Sequence[Repair]) -> Iterable[Blocker]:
+    """Yield what has to be asked for before anything starts."""
+    if edits.lost and "salvage" not in what:
+        first = edits.lost[0]
+        name = first.name if first.name is not None else "a whole file"
+        finding = Finding("fix.damaged", {"count": len(edits.lost), "name": name, "why": first.why})
+        yield blocker(finding, first.file)
+    for repair in ("index", "header", "metadata"):
+        if repair in what:
+            continue
+        for found in looked.found:
+            if found.repair == repair and _counts(found) and found.blocker.code not in IN_PASSING:
+                said: dict[str, Param] = {"repair": repair, "code": found.blocker.code}
+                said["problem"] = found.blocker.message
+                yield blocker(Finding("fix.unasked", said), found.blocker.subject)
+                break
+    unlike = [
+        (item, copy, number)
+        for item in edits.held
+        for number, copy in item.copies
+        if not _alike(item.tensor, copy)
+    ]
+    if unlike:
+        item, copy, number = unlike[0]
+        yield blocker(
+            Finding(
+                "fix.copies_unlike",
+                {
+                    "count": len({held.tensor.name for held, _, _ in unlike}),
+                    "tensor": item.tensor.name,
+                    "first": f"{item.tensor.dtype} {list(item.tensor.shape)}",
+                    "second": f"{copy.dtype} {list(copy.shape)}",
+                    "other": looked.files[number].entry.text,
+                },
+            ),
+            looked.files[item.file].entry.text,
+        )
+
+
+def _ailments(looked: Survey, what: Sequence[Repair]) -> Iterable[Ailment]:
+    for found in looked.found:
+        mended = found.repair in what or found.blocker.code in IN_PASSING
+        yield Ailment(found.repair, mended, found.blocker)

@@ -1,0 +1,365 @@
+"""The files of one weight set, its index and its headers, as far as each can be read: what is wrong, and which tensor counts."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct
+
+from shardscope.engine.formats.hf_index import CrossCheck, Index, locate, read_index
+from shardscope.engine.formats.probe import Probe, explained
+from shardscope.engine.formats.protocol import Claim
+from shardscope.engine.formats.safetensors_sets import SUFFIX
+from shardscope.engine.formats.set_checks import check_group
+from shardscope.engine.formats.weight_sets import Layout, NumberedGroup, WeightSet, layout_of, weight_sets
+from shardscope.engine.mending.headers import Stored, WeightFile, read_file, unreadable
+from shardscope.engine.model.blocker import Blocker, Fault, blocker
+from shardscope.engine.model.facts import Nature
+from shardscope.engine.model.repair import Lost, Repair
+from shardscope.engine.model.secrets import shown
+from shardscope.engine.model.source import Entry, Reader
+from shardscope.engine.model.text import counted, display_name
+
+NUMBERED: Final = "{stem}-{number:0{width}d}-of-{total:0{width}d}.safetensors"
+_GONE: Final = frozenset({"index.shard_missing", "index.shard_unreadable", "index.tensor_missing"})
+_SET_ASIDE: Final = frozenset({"layout.weight_sets", "findings.more"})
+"""What the choice of files answers, and what only counts."""
+
+
+class Found(Struct, frozen=True):
+    """Something that is wrong, and what mends it."""
+
+    blocker: Blocker
+    repair: Repair
+
+
+class Held(Struct, frozen=True):
+    """A tensor that counts."""
+
+    tensor: Stored
+    file: int
+    """Of the survey."""
+    copies: tuple[tuple[int, Stored], ...] = ()
+    """Further ones that have to be the same, byte for byte, since nothing tells which of them counts."""
+
+
+class Survey(Struct, frozen=True, dict=True):
+    """A weight set, looked at file by file."""
+
+    key: str
+    """What its files are called without number and suffix."""
+    folder: bytes
+    files: tuple[WeightFile, ...]
+    """By path."""
+    strays: tuple[Entry, ...]
+    """Weight files and indexes beside it that are not of it."""
+    index: Entry | None
+    entries: Mapping[str, int | None]
+    """By the names in the index: the file that it sends a loader to; null for one that is not here."""
+    targets: Mapping[str, str]
+    """By the names in the index: what it calls that file, as far as that is a name."""
+    index_metadata: Mapping[str, Any]
+    found: tuple[Found, ...]
+    group: NumberedGroup | None
+    """That all of its files are in, with no other files."""
+    numbered: frozenset[bytes]
+    """Paths of files that have a number, of whatever set."""
+
+    @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """The tensors that count, in the order of the files and of the data."""
+        holders: dict[str, list[tuple[int, Stored]]] = {}
+        for number, file in enumerate(self.files):
+            for tensor in file.tensors:
+                holders.setdefault(tensor.name, []).append((number, tensor))
+        damaged = {item.name for item in self.lost}
+        picked = []
+        for name, some in holders.items():
+            if name in damaged:
+                continue
+            sent = self.entries.get(name)
+            chosen = next((one for one in some if one[0] == sent), None)
+            (number, tensor), rest = (chosen, []) if chosen is not None else (some[0], some[1:])
+            picked.append(Held(tensor, number, tuple(rest)))
+        picked.sort(key=lambda held: (held.file, held.tensor.begin, held.tensor.end))
+        return tuple(picked)
+
+    @cached_property
+    def lost(self) -> tuple[Lost, ...]:
+        """What is in no file, or not whole where it counts."""
+        gone: list[Lost] = []
+        known: set[str] = set()
+        for number, file in enumerate(self.files):
+            for item in file.lost:
+                if item.name is None:
+                    if number not in self._sent:
+                        gone.append(item)
+                elif item.name not in known and self.entries.get(item.name, number) in (number, None):
+                    known.add(item.name)
+                    gone.append(item)
+        return (*gone, *self._missing(known), *self._unnumbered())
+
+    @cached_property
+    def _sent(self) -> frozenset[int | None]:
+        """The files that the index names."""
+        return frozenset(self.entries.values())
+
+    def _missing(self, known: set[str]) -> list[Lost]:
+        """Return the tensors that only the index knows."""
+        if not self.entries:
+            return []
+        here = {tensor.name for file in self.files for tensor in file.tensors} | known
+        missing = []
+        for name, number in self.entries.items():
+            if name in here:
+                continue
+            target = self.targets.get(name)
+            file = "" if target is None else display_name(target)
+            if number is None:
+                code, why = "index.shard_missing", "its file is not here"
+            elif self.files[number].readable:
+                code, why = "index.tensor_missing", "the index names it, its file does not hold it"
+            else:
+                code, why = "index.shard_unreadable", "the header of its file cannot be read"
+            missing.append(Lost(name, file, None, None, code, why))
+        return missing
+
+    def _unnumbered(self) -> list[Lost]:
+        """Return the files that numbers declare and that are not here, where no index tells what was in them."""
+        group = self.group
+        if group is None or self.entries:
+            return []
+        count, first = group.missing
+        if count <= 0:
+            return []
+        width = group.shards[0].width
+        why = "its number is missing among the files, and nothing tells what was in it"
+        names = [
+            NUMBERED.format(stem=group.key, number=number, total=group.total, width=width) for number in first
+        ]
+        gone = [Lost(None, display_name(name), None, None, "layout.shard_gap", why) for name in names]
+        if count > len(gone):
+            rest = f"{counted(count - len(gone), 'more file')}"
+            gone.append(Lost(None, rest, None, None, "layout.shard_gap", why))
+        return gone
+
+    @cached_property
+    def copies_left(self) -> list[tuple[Stored, int, int]]:
+        """Copies of tensors that do not count: the copy, its file, the file of the one that counts."""
+        counting = {held.tensor.name: held for held in self.held}
+        return [
+            (tensor, number, held.file)
+            for number, file in enumerate(self.files)
+            for tensor in file.tensors
+            if (held := counting.get(tensor.name)) is not None and held.file != number
+        ]
+
+
+def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
+    """Return what the weight set of a claim holds; `globs` choose its files by name.
+
+    Raises `Fault`: `fix.several_sets`, `fix.no_weights`, `fix.no_match`, `limit.*`, `source.*`; `Cancelled`.
+    """
+    folder = probe.folder(claim.folder)
+    layout = layout_of(folder.only(claim.files), SUFFIX)
+    probe.blockers.clear()
+    indexes = [read_index(probe, entry) for entry, _ in layout.indexes]
+    about_indexes = list(probe.blockers)
+    chosen, index = _chosen(layout, indexes, globs)
+    entry = chosen.index
+    probe.blockers[:] = [
+        item for item in about_indexes if entry is not None and item.subject == shown(entry.text)
+    ]
+    entries = _listed(probe, index, chosen.files, entirely=bool(globs))
+    files = _read(probe, entries)
+    group = _group(layout, entries)
+    check_group(probe, Layout((), () if group is None else (group,), ()))
+    _check(probe, index, chosen, files)
+    found = [
+        *(
+            Found(item, _mends(item.code, indexed=index is not None))
+            for item in probe.blockers
+            if item.code not in _SET_ASIDE
+        ),
+        *(
+            Found(blocker(flaw.finding, file.entry.text), flaw.repair)
+            for file in files
+            for flaw in file.flaws
+        ),
+    ]
+    ours = {each.path for each in entries} | ({entry.path} if entry is not None else set())
+    strays = [
+        each for each in (*layout.files, *(each for each, _ in layout.indexes)) if each.path not in ours
+    ]
+    return Survey(
+        key=_key(layout, chosen, entries),
+        folder=claim.folder,
+        files=tuple(files),
+        strays=tuple(sorted(strays, key=lambda each: each.path)),
+        index=entry,
+        entries=_places(index, probe, entries),
+        targets={} if index is None else index.weight_map,
+        index_metadata=index.metadata if index is not None and isinstance(index.metadata, dict) else {},
+        found=tuple(found),
+        group=group,
+        numbered=frozenset(shard.entry.path for each in layout.groups for shard in each.shards),
+    )
+
+
+def _mends(code: str, *, indexed: bool) -> Repair:
+    """Return what mends what a set, or its index, has wrong."""
+    if code in _GONE:
+        return "salvage"
+    if code == "layout.shard_gap":
+        return "index" if indexed else "salvage"
+    return "index"
+
+
+def _chosen(
+    layout: Layout, indexes: Sequence[Index | None], globs: Sequence[str]
+) -> tuple[WeightSet, Index | None]:
+    """Return the one set that is meant, and its index where that can be read."""
+    sets = weight_sets(layout, [index.files if index else () for index in indexes])
+    by_entry = {index.entry.path: index for index in indexes if index is not None}
+    if globs:
+        chosen = _by_name(layout, sets, globs)
+    else:
+        filled = [_joined(found, sets) for found in sets]
+        whole = [found for found in filled if found.files]
+        indexed = [found for found in whole if found.index is not None]
+        candidates = indexed if len(indexed) == 1 else whole
+        if not candidates:
+            raise Fault("fix.no_weights", found="no file named *.safetensors")
+        if len(candidates) > 1:
+            names = ", ".join(found.key for found in candidates[:6])
+            raise Fault("fix.several_sets", count=len(candidates), sets=names)
+        chosen = candidates[0]
+    return chosen, None if chosen.index is None else by_entry.get(chosen.index.path)
+
+
+def _joined(found: WeightSet, sets: Sequence[WeightSet]) -> WeightSet:
+    """Give an index that names no file here, or cannot be read, the files that are called like it."""
+    if found.index is None or found.files:
+        return found
+    files = [file for other in sets if other.index is None and other.key == found.key for file in other.files]
+    return WeightSet(found.key, found.index, tuple(files), found.group)
+
+
+def _by_name(layout: Layout, sets: Sequence[WeightSet], globs: Sequence[str]) -> WeightSet:
+    files = tuple(entry for entry in layout.files if any(fnmatchcase(entry.name, glob) for glob in globs))
+    unmatched = [glob for glob in globs if not any(fnmatchcase(entry.name, glob) for entry in layout.files)]
+    if unmatched:
+        raise Fault("fix.no_match", option="--file", pattern=unmatched[0], count=len(layout.files))
+    paths = {entry.path for entry in files}
+    owners = [found for found in sets if paths & {entry.path for entry in found.files}]
+    indexed = [found for found in owners if found.index is not None]
+    owner = indexed[0] if len(indexed) == 1 else owners[0]
+    return WeightSet(owner.key, owner.index if len(indexed) == 1 else None, files, None)
+
+
+def _key(layout: Layout, chosen: WeightSet, entries: Sequence[Entry]) -> str:
+    """Return what the files of a set are called: as its index, as all of them, or as no file in particular."""
+    if chosen.index is not None:
+        return next(key for entry, key in layout.indexes if entry.path == chosen.index.path)
+    keys = {shard.entry.path: shard.key for group in layout.groups for shard in group.shards}
+    keys |= {entry.path: key for entry, key in layout.singles}
+    found = {keys.get(entry.path, "") for entry in entries}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _listed(probe: Probe, index: Index | None, files: Sequence[Entry], *, entirely: bool) -> list[Entry]:
+    """Return the files of a set, those of sub-folders that its index names among them, by path. `entirely`: no other than these."""
+    found = {entry.path: entry for entry in files}
+    if index is not None and not entirely:
+        for target in index.files:
+            entry = locate(probe, index, target)
+            if entry is not None and entry.name.lower().endswith(f".{SUFFIX}"):
+                found[entry.path] = entry
+    return sorted(found.values(), key=lambda entry: entry.path)
+
+
+def _read(probe: Probe, entries: Sequence[Entry]) -> list[WeightFile]:
+    files: list[WeightFile] = []
+    headers = tensors = 0
+    for done, entry in enumerate(entries):
+        probe.checkpoint("headers", done, len(entries), entry)
+
+        def read(reader: Reader, entry: Entry = entry) -> WeightFile:
+            try:
+                return read_file(entry, reader, probe.limits)
+            except Fault as fault:
+                if fault.finding.code.startswith(("limit.", "source.")):
+                    raise
+                return unreadable(entry, explained(fault, reader, Nature.SAFETENSORS))
+
+        file = probe.guarded(entry, read)
+        if file is None:
+            refused = probe.blockers[-1]
+            raise Fault(refused.code, **refused.params)
+        files.append(file)
+        headers += file.data_begin
+        tensors += len(file.tensors) + len(file.lost)
+        if headers > probe.limits.header_bytes_total:
+            raise Fault("limit.header_bytes_total", limit=probe.limits.header_bytes_total, found=headers)
+        if tensors > probe.limits.tensors:
+            raise Fault("limit.tensors", limit=probe.limits.tensors, found=tensors)
+    return files
+
+
+def _group(layout: Layout, entries: Sequence[Entry]) -> NumberedGroup | None:
+    """Return the numbered group that all of some files are in; null where they are of none, or of several."""
+    paths = {entry.path for entry in entries}
+    for group in layout.groups:
+        if paths and paths <= {shard.entry.path for shard in group.shards}:
+            return NumberedGroup(
+                group.key, group.total, tuple(each for each in group.shards if each.entry.path in paths)
+            )
+    return None
+
+
+def _check(probe: Probe, index: Index | None, chosen: WeightSet, files: Sequence[WeightFile]) -> None:
+    """Report where index and headers disagree, and tensors that more than one file has where no index decides."""
+    if index is None:
+        if len(files) > 1 and chosen.index is None:
+            pattern = f"{chosen.key}-*-of-*.{SUFFIX}"
+            probe.report("index.absent", files[0].entry, count=len(files), pattern=pattern)
+        _duplicates(probe, {}, files)
+        return
+    check = CrossCheck(probe, index)
+    check.absent()
+    for file in files:
+        if file.readable:
+            size = sum(tensor.end - tensor.begin for tensor in file.tensors)
+            size += sum(item.bytes or 0 for item in file.lost)
+            check.compare_names(file.entry, file.names, size)
+        else:
+            check.unreadable(file.entry)
+    check.total()
+    _duplicates(probe, index.weight_map, files)
+
+
+def _duplicates(probe: Probe, weight_map: Mapping[str, str], files: Sequence[WeightFile]) -> None:
+    first: dict[str, str] = {}
+    twice: list[tuple[str, str, str]] = []
+    for file in files:
+        for name in file.names:
+            other = first.setdefault(name, file.entry.text)
+            if other != file.entry.text and name not in weight_map:
+                twice.append((name, other, file.entry.text))
+    if twice:
+        name, one, other = twice[0]
+        probe.report("index.tensor_duplicate", one, count=len(twice), tensor=name, target=other)
+
+
+def _places(index: Index | None, probe: Probe, entries: Sequence[Entry]) -> dict[str, int | None]:
+    """Return the number of the file to which an index sends a loader, for each name in it."""
+    if index is None:
+        return {}
+    numbers = {each.path: number for number, each in enumerate(entries)}
+    places: dict[str, int | None] = {}
+    for target in index.files:
+        found = locate(probe, index, target)
+        places[target] = None if found is None else numbers.get(found.path)
+    named = {name: places[target] for name, target in index.weight_map.items()}
+    return named | dict.fromkeys(index.unfollowed)
