@@ -50,7 +50,7 @@ def test_the_first_of_those_that_are_most_alike_is_taken() -> None:
         assert sketch is not None
         sketches.append(sketch)
 
-    assert likely(np.stack(sketches)) == [(3, 1), (4, 1)]
+    assert list(likely(np.stack(sketches))) == [(3, 1), (4, 1)]
 
 
 @pytest.mark.parametrize("value", [np.ones(COUNT), np.full(COUNT, np.nan), np.arange(3.0)])

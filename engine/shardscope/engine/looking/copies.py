@@ -17,7 +17,6 @@ from shardscope.engine.looking.twins import Twin
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.modules import pattern_of
 from shardscope.engine.model.peek import Statistics
-from shardscope.engine.model.progress import check
 from shardscope.engine.model.tensors import DTYPES
 
 _COMPARED: Final = frozenset({"float", "complex"})
@@ -70,10 +69,9 @@ class Copies:
     def maybe_near(self, copies: Set[int], cancel: threading.Event | None) -> Iterator[Candidate]:
         """Yield tensors that may be nearly equal to an earlier one, each with one at most; those that are copies are left out."""
         for some in self._sketches.values():
-            check(cancel)
             kept = [(position, sketch) for position, sketch in some if position not in copies]
             if len(kept) > 1:
-                for row, other in likely(np.stack([sketch for _, sketch in kept])):
+                for row, other in likely(np.stack([sketch for _, sketch in kept]), cancel):
                     yield Candidate(kept[row][0], kept[other][0])
 
 

@@ -5,6 +5,8 @@ centred, multiplied with random signs and added up they are a sketch: the sketch
 (Charikar, Chen and Farach-Colton's count sketch). Both only say what is worth a second, exact look.
 """
 
+import threading
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from shardscope.engine.diffing.numbers import Values, parts, table, values
 from shardscope.engine.looking.statistics import Bytes
+from shardscope.engine.model.progress import check
 from shardscope.engine.model.tensors import DTYPES
 
 POINTS: Final = 16 << 10
@@ -104,17 +107,19 @@ def _narrow(data: Bytes, places: NDArray[np.int64], bits: int) -> Bytes:
     return ((words >> (at % 8).astype(np.uint16)) & np.uint16((1 << bits) - 1)).astype(np.uint8)
 
 
-def likely(sketches: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Return for each row that is like an earlier one both their numbers: that of the first of those that it is most like."""
-    found: list[tuple[int, int]] = []
+def likely(sketches: NDArray[np.float32], cancel: threading.Event | None = None) -> Iterator[tuple[int, int]]:
+    """Yield for each row that is like an earlier one both their numbers: that of the first of those that it is most like.
+
+    Raises `Cancelled`.
+    """
     step = max(1, _CELLS // max(1, min(len(sketches), WINDOW)))
     for low in range(0, len(sketches), step):
+        check(cancel)
         rows = np.arange(low, min(low + step, len(sketches)))
         begin = max(0, low - WINDOW)
         alike: NDArray[Any] = sketches[rows] @ sketches[begin : rows[-1] + 1].T
-        alike[np.arange(begin, rows[-1] + 1)[None, :] >= rows[:, None]] = -1
+        alike[:, low - begin :][np.triu_indices(len(rows))] = -1  # itself, and those after it
         best = alike.max(axis=1, initial=-1)
         for row in np.flatnonzero(best >= LIKE):
             first = int(np.argmax(alike[row] >= best[row] - _SLACK))
-            found.append((int(rows[row]), begin + first))
-    return found
+            yield int(rows[row]), begin + first
