@@ -21,7 +21,7 @@ from shardscope.engine.parse.model_sizes import read_metadata, read_packing, rea
         ({"n_embd": 8, "n_inner": None}, Sizes(hidden=8, intermediate=32, expert_intermediate=32)),
         ({"num_attention_heads": 71, "multi_query": True}, Sizes(heads=71, kv_heads=1)),
         ({"num_attention_heads": 8, "multi_query": True, "new_decoder_architecture": True}, Sizes(heads=8, kv_heads=8)),
-        ({"layer_types": ["sliding_attention", "full_attention", "linear_attention"]}, Sizes(windowed_layers=1, linear_layers=1)),
+        ({"layer_types": ["sliding_attention", "full_attention", "linear_attention"]}, Sizes(layers=3, windowed_layers=1, linear_layers=1)),
         ({"layer_types": [1, 2]}, Sizes()),
         ({"layer_types": "all"}, Sizes()),
         ({"intermediate_size": [8, 8, 8]}, Sizes(intermediate=8, expert_intermediate=8)),

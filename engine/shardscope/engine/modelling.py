@@ -168,7 +168,13 @@ def study_model(
     findings = [
         *_about(found, len(items)),
         *((Finding("model.parts"),) if parts else ()),
-        *(each for stack in stacks for each in layers.check_stack(stack)),
+        *(
+            each
+            for stack in stacks
+            for each in layers.check_stack(
+                stack, declared.sizes.shared_layers if declared.sizes is not None and stack is own else 0
+            )
+        ),
         *(
             architecture.check_sizes(declared.sizes, weights, own)
             if declared.sizes is not None and not parts

@@ -80,17 +80,23 @@ def facts(sizes: Sizes | None, found: Sequence[Weight], stack: Stack | None) -> 
         says, (shows, by) = declared.get(name), seen.get(name, (None, ""))
         if says is None and shows is None:
             continue
-        agrees = says == shows if says is not None and shows is not None else None
-        if (
-            name == "layers"
-            and agrees is False
-            and sizes is not None
-            and shows is not None
-            and says is not None
-        ):
-            agrees = shows == says + (sizes.extra_layers or 0)
+        agrees = None
+        if says is not None and shows is not None:
+            agrees = shows in (says, says + _beyond(name, sizes))
         rows.append(Fact(name, says, shows, agrees, by))
     return tuple(rows)
+
+
+def _beyond(name: str, sizes: Sizes | None) -> int:
+    """Return how much more than is declared may be there."""
+    if sizes is None:
+        return 0
+    more = {
+        "layers": sizes.extra_layers,
+        "experts": sizes.further_experts,
+        "vocabulary": sizes.further_words,
+    }
+    return more.get(name) or 0
 
 
 def _declared(sizes: Sizes | None) -> dict[str, int | None]:
@@ -113,10 +119,15 @@ def _declared(sizes: Sizes | None) -> dict[str, int | None]:
 
 def _seen(sizes: Sizes | None, found: Sequence[Weight], stack: Stack | None) -> dict[str, tuple[int, str]]:
     seen: dict[str, tuple[int, str]] = {}
+    values = named(sizes) if sizes is not None else {}
+    apart = sizes is not None and bool(sizes.others)
     first: dict[str, Weight] = {}
     for weight in found:
-        first.setdefault(weight.rest, weight)
-    values = named(sizes) if sizes is not None else {}
+        known = first.setdefault(weight.rest, weight)
+        if apart and known is not weight and _as_declared(weight, values) and not _as_declared(known, values):
+            first[weight.rest] = (
+                weight  # what is declared for all is to be seen in a layer that it is meant for
+            )
     for place in SEEN:
         held = first.get(place.rest)
         size = None if held is None else _read(place, held.shape, values, sizes)
@@ -130,8 +141,19 @@ def _seen(sizes: Sizes | None, found: Sequence[Weight], stack: Stack | None) -> 
     return seen
 
 
+def _as_declared(weight: Weight, values: Mapping[str, int | None]) -> bool:
+    return any(_fits(weight.shape, reading) for reading in _readings(weight.rest, (values,)))
+
+
 def _read(place: Seen, shape: Shape, values: Mapping[str, int | None], sizes: Sizes | None) -> int | None:
     if place.dim >= len(shape):
+        return None
+    if (
+        place.fact == "hidden size"
+        and place.rest in TOP
+        and sizes is not None
+        and sizes.embedding is not None
+    ):
         return None
     if place.dim < 0:
         return next((size for size in shape if size != values.get("hidden")), shape[0] if shape else None)
@@ -146,7 +168,7 @@ def _read(place: Seen, shape: Shape, values: Mapping[str, int | None], sizes: Si
 
 def check_sizes(sizes: Sizes, found: Sequence[Weight], stack: Stack | None) -> Iterator[Finding]:
     """Yield where weights have other shapes than the configuration asks for, and other numbers of layers or experts."""
-    values = named(sizes)
+    values = (named(sizes), *(named(other.sizes) for other in sizes.others))
     by_rest: dict[str, list[Weight]] = {}
     for weight in found:
         by_rest.setdefault(weight.rest, []).append(weight)
@@ -162,11 +184,19 @@ def check_sizes(sizes: Sizes, found: Sequence[Weight], stack: Stack | None) -> I
             }
             yield Finding("model.layers_declared", params)
     if stack is not None and sizes.experts is not None:
-        yield from _check_experts(sizes.experts, stack)
+        yield from _check_experts(sizes.experts, sizes.further_experts, stack)
 
 
-def _check(rest: str, members: Sequence[Weight], values: Mapping[str, int | None]) -> Iterator[Finding]:
-    readings = [_shape(dims, values) for dims in (*TOP.get(rest, ()), *LAYER.get(rest, ()))]
+def _readings(rest: str, values: Iterable[Mapping[str, int | None]]) -> list[tuple[int | None, ...]]:
+    """Return the shapes that a weight may have, each once."""
+    every = (*TOP.get(rest, ()), *LAYER.get(rest, ()))
+    return list(dict.fromkeys(_shape(dims, each) for each in values for dims in every))
+
+
+def _check(
+    rest: str, members: Sequence[Weight], values: Sequence[Mapping[str, int | None]]
+) -> Iterator[Finding]:
+    readings = _readings(rest, values)
     if any(all(size is None for size in reading) for reading in readings):
         return  # a reading that nothing is known of may be the right one
     wrong = [each for each in members if not any(_fits(each.shape, reading) for reading in readings)]
@@ -200,10 +230,10 @@ def _words(shape: Sequence[int | None]) -> str:
     return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
-def _check_experts(declared: int, stack: Stack) -> Iterator[Finding]:
+def _check_experts(declared: int, further: int, stack: Stack) -> Iterator[Finding]:
     for path, by_layer in stack.experts.items():
         usual = max(len(numbers) for numbers in by_layer.values())
-        if usual != declared:
+        if usual not in (declared, declared + further):
             layer = next(number for number, held in by_layer.items() if len(held) == usual)
             yield Finding(
                 "model.contradiction",

@@ -15,9 +15,12 @@ from shardscope.engine.model.modules import SEPARATOR, WILD, is_number
 from shardscope.engine.model.tensors import DTYPES, TensorTable, array_bytes
 
 _BUFFER: Final = re.compile(
-    r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|e_score_correction_bias|num_batches_tracked|running_mean|running_var|rope\.freqs"
-    r"|rope_freqs\.weight|cos_cached|sin_cached)\Z"
+    r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|num_batches_tracked|running_mean|running_var|rope\.freqs"
+    r"|rope_freqs\.weight|cos_cached|sin_cached|final_logits_bias|layer_scalar|act_fn\.(?:beta|eps)|global_(?:mean|invstd)"
+    r"|slope_rate|(?:query|key|diagonal)_decay|(?<!moe_statics\.)(?<!mlp\.experts\.)e_score_correction_bias|(?:gate|router)\.expert_bias"
+    r"|gate\.balancing_biases)\Z"
 )
+"""What transformers' classes register as buffers. Two of them have a parameter of the name of another's buffer: it is told by what stands before."""
 _MASK: Final = re.compile(r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.bias\Z")
 _LAYER: Final = re.compile(r"(?:(.+?)\.)?(0|[1-9][0-9]{0,8})\.(.+)\Z", re.DOTALL)
 EXPERTS: Final = "expert"

@@ -15,6 +15,10 @@ from shardscope.engine.model.modules import SEPARATOR, WILD, ranges_of
 STACK: Final = 4
 """Tensors that a layer has at least: with fewer, numbers may count steps of a sequence, of which some hold nothing."""
 
+_KEYS_AND_VALUES: Final = ("self_attn.k_", "self_attn.v_")
+_NOT_IN_THE_FIRST: Final = frozenset({"attn_norm.weight", "mlp.gate.router_states_scale"})
+"""What the first layer of ModernBERT and of Zaya has not."""
+
 _Signature = frozenset[tuple[str, str, Shape]]
 
 
@@ -137,8 +141,11 @@ def _between(present: Sequence[int], most: int = 10_000) -> list[int]:
     return missing
 
 
-def check_stack(stack: Stack) -> Iterator[Finding]:
-    """Yield what is wrong within a stack: a number that is missing, a layer that lacks tensors of its like or differs in one of them."""
+def check_stack(stack: Stack, shared: int = 0) -> Iterator[Finding]:
+    """Yield what is wrong within a stack: a number that is missing, a layer that lacks tensors of its like or differs in one of them.
+
+    `shared`: so many layers, the last ones, take keys and values from earlier ones, and need no weights for them.
+    """
     by_signature = sorted(_by_signature(stack).items(), key=lambda each: (-len(each[1]), each[1]))
     usual, members = by_signature[0]
     if len(usual) < STACK:
@@ -153,6 +160,8 @@ def check_stack(stack: Stack) -> Iterator[Finding]:
         )
         if like is not None:
             lost = sorted(rest for rest, _, _ in like[0] - signature)
+            if _by_design(stack, layers, lost, shared):
+                continue
             params: dict[str, Param] = {
                 "layer": ranges_of(layers),
                 "family": stack.name,
@@ -164,6 +173,16 @@ def check_stack(stack: Stack) -> Iterator[Finding]:
         elif len(layers) == 1 and len(members) > 2:
             yield from _odd(stack, layers[0], signature, usual, len(members))
     yield from _experts(stack)
+
+
+def _by_design(stack: Stack, layers: Sequence[int], lost: Sequence[str], shared: int) -> bool:
+    """Tell whether layers lack what they have no use for: the first one a norm, the last ones keys and values that they share."""
+    first, sharing = min(stack.layers), max(stack.layers) + 1 - shared
+    return all(
+        (shared and rest.startswith(_KEYS_AND_VALUES) and min(layers) >= sharing)
+        or (rest in _NOT_IN_THE_FIRST and list(layers) == [first])
+        for rest in lost
+    )
 
 
 def _odd(

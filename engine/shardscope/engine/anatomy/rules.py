@@ -16,17 +16,23 @@ Dims = tuple[str, ...]
 
 _Q, _K, _V, _O = "q", "kv*head", "kv*value", "heads*value"
 _QKV: Final = "heads*head+kv*head+kv*value"
+_T5: Final = ("SelfAttention", "EncDecAttention")
+
+_HEADS: Final = ("lm_head.weight", "embed_out.weight", "output.weight")
+_EMBEDDINGS: Final = (
+    *(
+        "embed_tokens.weight",
+        "wte.weight",
+        "word_embeddings.weight",
+        "embed_in.weight",
+        "tok_embeddings.weight",
+    ),
+    *("token_embd.weight", "shared.weight", "embeddings.weight", "token_embedding.weight"),
+)
 
 TOP: Final[dict[str, tuple[Dims, ...]]] = {
-    "embed_tokens.weight": (("vocab", "hidden"),),
-    "wte.weight": (("vocab", "hidden"),),
-    "word_embeddings.weight": (("vocab", "hidden"),),
-    "embed_in.weight": (("vocab", "hidden"),),
-    "tok_embeddings.weight": (("vocab", "hidden"),),
-    "token_embd.weight": (("vocab", "hidden"),),
-    "lm_head.weight": (("vocab", "hidden"),),
-    "embed_out.weight": (("vocab", "hidden"),),
-    "output.weight": (("vocab", "hidden"),),
+    **dict.fromkeys(_HEADS, (("vocab", "width"),)),
+    **dict.fromkeys(_EMBEDDINGS, (("words", "width"),)),
 }
 """By the last two parts of a name that has no number: embeddings and output heads."""
 
@@ -36,7 +42,8 @@ LAYER: Final[dict[str, tuple[Dims, ...]]] = {
     "self_attn.k_proj.weight": ((_K, "hidden"),),
     "self_attn.v_proj.weight": ((_V, "hidden"),),
     "self_attn.o_proj.weight": (("hidden", _O),),
-    "self_attn.qkv_proj.weight": ((_QKV, "hidden"),),
+    "self_attn.qkv_proj.weight": ((_QKV, "hidden"), ("3*heads*head", "hidden")),
+    "self_attn.dense.weight": (("hidden", _O),),
     "self_attn.query_key_value.weight": ((_QKV, "hidden"),),
     "mlp.gate_proj.weight": (("inter", "hidden"),),
     "mlp.up_proj.weight": (("inter", "hidden"),),
@@ -44,26 +51,37 @@ LAYER: Final[dict[str, tuple[Dims, ...]]] = {
     "mlp.gate_up_proj.weight": (("2*inter", "hidden"),),
     # latent attention: DeepSeek
     "self_attn.q_a_proj.weight": (("qrank", "hidden"),),
-    "self_attn.q_b_proj.weight": (("heads*head", "qrank"),),
+    "self_attn.q_b_proj.weight": (("heads*head", "qrank"), ("heads*head+heads*value", "2*qrank")),
     "self_attn.kv_a_proj_with_mqa.weight": (("latent+rope", "hidden"),),
     "self_attn.kv_b_proj.weight": (("heads*plain+heads*value", "latent"),),
     # experts
-    "mlp.gate.weight": (("experts", "hidden"),),
-    "mlp.router.weight": (("experts", "hidden"),),
+    "mlp.gate.weight": (("routed", "hidden"),),
+    "mlp.router.weight": (("routed", "hidden"),),
     "mlp.experts.*.gate_proj.weight": (("einter", "hidden"),),
     "mlp.experts.*.up_proj.weight": (("einter", "hidden"),),
     "mlp.experts.*.down_proj.weight": (("hidden", "einter"),),
     "mlp.experts.gate_up_proj": (("experts", "hidden", "2*einter"), ("experts", "2*einter", "hidden")),
     "mlp.experts.down_proj": (("experts", "einter", "hidden"), ("experts", "hidden", "einter")),
     "block_sparse_moe.gate.weight": (("experts", "hidden"),),
-    "block_sparse_moe.experts.*.w1.weight": (("inter", "hidden"),),
-    "block_sparse_moe.experts.*.w3.weight": (("inter", "hidden"),),
-    "block_sparse_moe.experts.*.w2.weight": (("hidden", "inter"),),
+    "block_sparse_moe.experts.*.w1.weight": (("einter", "hidden"),),
+    "block_sparse_moe.experts.*.w3.weight": (("einter", "hidden"),),
+    "block_sparse_moe.experts.*.w2.weight": (("hidden", "einter"),),
     # GPT-2 keeps inputs first; GPT-BigCode does not
     "attn.c_attn.weight": (("hidden", "3*hidden"), (_QKV, "hidden")),
     "attn.c_proj.weight": (("hidden", "hidden"),),
     "mlp.c_fc.weight": (("hidden", "inter"), ("inter", "hidden")),
     "mlp.c_proj.weight": (("inter", "hidden"), ("hidden", "inter")),
+    # GPT-J, CodeGen, GPT-Neo
+    "attn.q_proj.weight": (("hidden", "hidden"),),
+    "attn.k_proj.weight": (("hidden", "hidden"),),
+    "attn.v_proj.weight": (("hidden", "hidden"),),
+    "attn.out_proj.weight": (("hidden", "hidden"),),
+    "attn.attention.q_proj.weight": ((_Q, "hidden"),),
+    "attn.attention.k_proj.weight": ((_K, "hidden"),),
+    "attn.attention.v_proj.weight": ((_V, "hidden"),),
+    "attn.attention.out_proj.weight": (("hidden", _O),),
+    "mlp.fc_in.weight": (("inter", "hidden"),),
+    "mlp.fc_out.weight": (("hidden", "inter"),),
     # GPT-NeoX, Falcon, BLOOM
     "attention.query_key_value.weight": ((_QKV, "hidden"),),
     "self_attention.query_key_value.weight": ((_QKV, "hidden"),),
@@ -78,10 +96,32 @@ LAYER: Final[dict[str, tuple[Dims, ...]]] = {
     "attention.output.dense.weight": (("hidden", "hidden"),),
     "intermediate.dense.weight": (("inter", "hidden"),),
     "output.dense.weight": (("hidden", "inter"),),
-    # OPT
+    "attention.self.query_proj.weight": (("hidden", "hidden"),),
+    "attention.self.key_proj.weight": (("hidden", "hidden"),),
+    "attention.self.value_proj.weight": (("hidden", "hidden"),),
+    "attention.q_lin.weight": (("hidden", "hidden"),),
+    "attention.k_lin.weight": (("hidden", "hidden"),),
+    "attention.v_lin.weight": (("hidden", "hidden"),),
+    "attention.out_lin.weight": (("hidden", "hidden"),),
+    "ffn.lin1.weight": (("inter", "hidden"),),
+    "ffn.lin2.weight": (("hidden", "inter"),),
+    # OPT, BART, Whisper; CLIP
     "self_attn.out_proj.weight": (("hidden", "hidden"),),
     "fc1.weight": (("inter", "hidden"),),
     "fc2.weight": (("hidden", "inter"),),
+    "mlp.fc1.weight": (("inter", "hidden"),),
+    "mlp.fc2.weight": (("hidden", "inter"),),
+    # T5
+    **{
+        f"layer.*.{attention}.{part}.weight": (("heads*head", "hidden"),)
+        for attention in _T5
+        for part in "qkv"
+    },
+    **{f"layer.*.{attention}.o.weight": (("hidden", "heads*head"),) for attention in _T5},
+    "layer.*.DenseReluDense.wi.weight": (("inter", "hidden"),),
+    "layer.*.DenseReluDense.wi_0.weight": (("inter", "hidden"),),
+    "layer.*.DenseReluDense.wi_1.weight": (("inter", "hidden"),),
+    "layer.*.DenseReluDense.wo.weight": (("hidden", "inter"),),
     # Meta, Mistral
     "attention.wq.weight": ((_Q, "hidden"),),
     "attention.wk.weight": ((_K, "hidden"),),
@@ -121,8 +161,17 @@ STACKS: Final = frozenset(
         "transformer.blocks",
         "gpt_neox.layers",
         "encoder.layer",
-        "bert.encoder.layer",
-        "roberta.encoder.layer",
+        *(
+            f"{name}.encoder.layer"
+            for name in ("bert", "roberta", "electra", "deberta", "mpnet", "esm", "ernie", "vit")
+        ),
+        "distilbert.transformer.layer",
+        "transformer.layer",
+        "text_model.encoder.layers",
+        "decoder.block",
+        "backbone.layers",
+        "biogpt.layers",
+        "rwkv.blocks",
         "blk",
     }
 )
@@ -145,8 +194,24 @@ SEEN: Final = (
     *(Seen("vocabulary", rest, 0) for rest in TOP),
     *(Seen("hidden size", rest, 1) for rest in TOP),
     *(
+        Seen("hidden size", rest, 1)
+        for rest in (
+            "self_attn.q_proj.weight",
+            "attention.self.query.weight",
+            "attention.self.query_proj.weight",
+        )
+    ),
+    *(
         Seen("attention heads", rest, 0, "head")
-        for rest in ("self_attn.q_proj.weight", "attention.wq.weight", "attn_q.weight")
+        for rest in (
+            *(
+                "self_attn.q_proj.weight",
+                "attention.wq.weight",
+                "attn_q.weight",
+                "layer.*.SelfAttention.q.weight",
+            ),
+            *("attention.self.query.weight", "attention.self.query_proj.weight", "attention.q_lin.weight"),
+        )
     ),
     *(
         Seen("key and value heads", rest, 0, "head")
@@ -160,7 +225,11 @@ SEEN: Final = (
                 "feed_forward.w1.weight",
                 "ffn_gate.weight",
                 "ffn_up.weight",
-                "block_sparse_moe.experts.*.w1.weight",
+                "mlp.fc1.weight",
+                "mlp.fc_in.weight",
+                "ffn.lin1.weight",
+                "layer.*.DenseReluDense.wi.weight",
+                "layer.*.DenseReluDense.wi_0.weight",
             ),
             "mlp.dense_h_to_4h.weight",
         )
@@ -169,7 +238,10 @@ SEEN: Final = (
     Seen("feed-forward size", "mlp.down_proj.weight", 1),
     *(
         Seen("expert size", rest, 0)
-        for rest in ("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight")
+        for rest in (
+            *("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight"),
+            "block_sparse_moe.experts.*.w1.weight",
+        )
     ),
     Seen("expert size", "ffn_gate_exps.weight", 1),
     *(
@@ -185,20 +257,25 @@ SEEN: Final = (
 
 def named(sizes: Sizes) -> dict[str, int | None]:
     """Return the sizes under the names that rules use."""
-    query = None
+    query, kv_heads, words, routed = None, sizes.kv_heads, sizes.vocabulary, sizes.experts
     if sizes.heads is not None and sizes.head is not None:
         query = sizes.heads * sizes.head * (2 if sizes.gated_queries else 1)
+    if sizes.latent_rank is not None and sizes.linear_layers:
+        query = kv_heads = None  # layers of linear attention have sizes of their own under these names
     return {
         "hidden": sizes.hidden,
         "heads": sizes.heads,
-        "kv": sizes.kv_heads,
+        "kv": kv_heads,
         "head": sizes.head,
         "value": sizes.value_head,
         "q": query,
         "inter": sizes.intermediate,
         "einter": sizes.expert_intermediate,
         "experts": sizes.experts,
+        "routed": None if routed is None else routed + sizes.further_experts,
         "vocab": sizes.vocabulary,
+        "words": None if words is None else words + sizes.further_words,
+        "width": sizes.embedding or sizes.hidden,
         "qrank": sizes.query_rank,
         "latent": sizes.latent_rank,
         "rope": sizes.rope_head,

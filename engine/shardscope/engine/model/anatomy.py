@@ -12,6 +12,9 @@ from shardscope.engine.model.blocker import Blocker
 
 Shape = tuple[int, ...]
 
+Keeping = Literal["tokens", "nothing", "unknown"]
+"""What a model keeps of the tokens that it has read: keys and values, nothing that grows, or something that is not known here."""
+
 Use = Literal["parameter", "frozen", "buffer", "companion", "other"]
 """Of a tensor: `companion` belongs to a quantised weight (scales, zero points), `other` is no weight of the model."""
 
@@ -56,6 +59,28 @@ class Sizes(Struct, frozen=True):
     """Query projections hold a gate, too, so that they have twice the rows."""
     multimodal: str | None = None
     """The part of the configuration that the sizes are of; null for the whole."""
+    embedding: int | None = None
+    """Width of the embeddings, where it is not the hidden size."""
+    further_words: int = 0
+    """Rows that the embedding of the input has beyond the vocabulary."""
+    further_experts: int = 0
+    """Rows that a router has beyond the experts."""
+    keeps: Keeping = "tokens"
+    crossed: bool = False
+    """Layers keep keys and values of what an encoder read, too."""
+    shared_layers: int = 0
+    """Of the last layers: how many take keys and values from earlier ones."""
+    others: tuple["Other", ...] = ()
+
+
+class Other(Struct, frozen=True):
+    """Layers of other sizes than those that a configuration declares for all."""
+
+    full: int
+    """How many of them keep keys and values of every token."""
+    windowed: int
+    """How many keep those of a window."""
+    sizes: Sizes
 
 
 class Packing(Struct, frozen=True):

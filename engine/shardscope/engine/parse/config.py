@@ -20,15 +20,21 @@ _LARGEST: Final = (1 << 63) - 1
 # Each fact under the names that model classes give it; the first that is there counts.
 _SIZES: Final = {
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "n_embed"),
-    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "n_embed", "dim"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
     "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
     "head_dim": ("head_dim", "d_kv", "kv_channels"),
     "vocab_size": ("vocab_size",),
-    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size"),
-    "num_experts": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim"),
+    "num_experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
     "num_experts_per_tok": ("num_experts_per_tok", "num_selected_experts"),
-    "max_position_embeddings": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
+    "max_position_embeddings": (
+        "max_position_embeddings",
+        "n_positions",
+        "max_seq_len",
+        "seq_length",
+        "max_target_positions",
+    ),
 }
 _NEVER_NULL: Final = frozenset(("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"))
 _PER_LAYER: Final = frozenset(
@@ -66,7 +72,7 @@ def check_config(value: dict[str, Any], limits: Limits = _DEFAULT) -> ConfigFact
     dtype = _dtype(fields, value)
     part = next((name for name in _TEXT_MODELS if isinstance(value.get(name), dict)), None)
     text = fields
-    if part is not None and fields.first(_SIZES["hidden_size"]) is None:
+    if part is not None and _describes(value[part], fields):
         text = Fields(value[part], findings, f"{part}.")
     else:
         part = None
@@ -87,6 +93,14 @@ def check_config(value: dict[str, Any], limits: Limits = _DEFAULT) -> ConfigFact
         code_references=references,
         findings=(*findings, *_case_twins(value), *_common(value, references)),
     )
+
+
+def _describes(part: dict[str, Any], whole: Fields) -> bool:
+    """Tell whether the sizes are those of a part: where the whole lacks a hidden size, or layers that the part has."""
+    layers = _SIZES["num_hidden_layers"]
+    if whole.first(_SIZES["hidden_size"]) is None:
+        return True
+    return whole.first(layers) is None and any(part.get(name) is not None for name in layers)
 
 
 def check_adapter_config(value: dict[str, Any]) -> AdapterFacts:

@@ -4,15 +4,28 @@ Field names are those of the model classes of transformers 5 and of the two rele
 nothing here; what is wrong with a field is for `config` to tell.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
-from shardscope.engine.model.anatomy import Packing, Sizes
+from msgspec.structs import replace
+
+from shardscope.engine.model.anatomy import Keeping, Other, Packing, Sizes
+from shardscope.engine.model.config import ConfigFacts
 from shardscope.engine.model.facts import GgufArray, GgufValue
+from shardscope.engine.parse.attention_layers import (
+    ENCODERS,
+    OF_THEIR_OWN,
+    Layers,
+    grows,
+    read_layers,
+    windowed,
+)
 from shardscope.engine.parse.config import check_config
 from shardscope.engine.parse.fields import KEPT, Fields
 
 _LARGEST: Final = (1 << 63) - 1
+_FACTOR: Final = 1 << 20
 _PARTS: Final = ("text_config", "llm_config", "language_config", "thinker_config")
 _PARAMS: Final = {
     "dim": "hidden_size",
@@ -41,9 +54,13 @@ _GGUF: Final = {
     "attention.kv_lora_rank": "kv_lora_rank",
     "attention.q_lora_rank": "q_lora_rank",
 }
+_GGUF_CLASSES: Final = {"gemma3": "gemma3_text", "gpt-oss": "gpt_oss"}
+"""Architectures whose classes transformers calls otherwise."""
 _GATED: Final = ("qwen3_next", "qwen3_5")
-_WINDOWED: Final = frozenset({"sliding_attention", "chunked_attention"})
-_LINEAR: Final = frozenset({"linear_attention", "mamba", "conv", "recurrent"})
+_FURTHER_WORDS: Final = {"mllama_text_model": 8, "moshi": 1}
+"""Rows that classes add to the embedding of the input."""
+_OTHERS: Final = 16
+"""Sets of sizes of single layers that are looked at, at most."""
 
 
 def read_sizes(value: Mapping[str, Any]) -> Sizes:
@@ -52,51 +69,141 @@ def read_sizes(value: Mapping[str, Any]) -> Sizes:
     part: Mapping[str, Any] = value
     if facts.text_model is not None and isinstance(value.get(facts.text_model), dict):
         part = value[facts.text_model]
+    sizes = _sizes(part, facts)
+    layers = read_layers(part, sizes.layers)
+    tied = facts.tie_word_embeddings
+    if tied is None and part is not value:
+        tied = Fields(dict(part), []).boolean("tie_word_embeddings")
+    return replace(
+        sizes,
+        layers=sizes.layers or (len(layers.kinds) if layers.kinds is not None else None),
+        window=layers.window,
+        windowed_layers=layers.windowed,
+        linear_layers=layers.without,
+        shared_layers=layers.shared,
+        tied=tied,
+        multimodal=facts.text_model,
+        keeps=_keeps(part, facts, layers),
+        crossed=part.get("is_encoder_decoder") is True,
+        others=_others(part, layers),
+    )
+
+
+def _sizes(part: Mapping[str, Any], facts: ConfigFacts) -> Sizes:
+    """Return the sizes that hold for all layers of a model, or for some of them."""
     fields = Fields(dict(part), [])
 
     def count(*names: str, zero: bool = False) -> int | None:
         return fields.count(names, _LARGEST, zero=zero)
 
-    heads, hidden = facts.num_attention_heads, facts.hidden_size
+    heads, hidden = (
+        count("decoder_attention_heads", "decoder_num_attention_heads") or facts.num_attention_heads,
+        facts.hidden_size,
+    )
     divided = hidden // heads if hidden and heads and hidden % heads == 0 else None
     plain, rope = count("qk_nope_head_dim"), count("qk_rope_head_dim")
     latent = count("kv_lora_rank")
-    head = plain + rope if latent and plain and rope else facts.head_dim or divided
-    intermediate = facts.intermediate_size
+    head = (
+        plain + rope
+        if latent and plain and rope
+        else facts.head_dim or count("attention_head_dim") or divided
+    )
+    intermediate = count("decoder_ffn_dim") or facts.intermediate_size
     if intermediate is None and hidden is not None and part.get("n_inner", 0) is None:
         intermediate = 4 * hidden
-    windowed, linear = _layer_types(part)
+    if intermediate is not None and part.get("block_auto_adjust_ff_dim") is True:
+        intermediate = _adjusted(
+            intermediate, part.get("block_ffn_dim_multiplier"), count("block_multiple_of")
+        )
+    embedding = count("embedding_size", "word_embed_proj_dim", "input_embedding_size")
     dtype = facts.dtype
-    tied = facts.tie_word_embeddings
-    if tied is None and part is not value:
-        tied = fields.boolean("tie_word_embeddings")
+    kind = part.get("model_type")
     return Sizes(
-        layers=facts.num_hidden_layers,
+        layers=count("decoder_layers", "num_decoder_layers", "decoder_num_hidden_layers")
+        or facts.num_hidden_layers,
         hidden=hidden,
         heads=heads,
-        kv_heads=_kv_heads(part, facts.num_key_value_heads, heads),
+        kv_heads=_kv_heads(part, count("decoder_num_key_value_heads") or facts.num_key_value_heads, heads),
         head=head,
         value_head=count("v_head_dim") or head,
         intermediate=intermediate,
-        expert_intermediate=count("moe_intermediate_size", "expert_intermediate_size") or intermediate,
+        expert_intermediate=count(
+            "moe_intermediate_size", "expert_intermediate_size", "expert_ffn_hidden_size"
+        )
+        or intermediate,
         experts=facts.num_experts or None,
-        experts_per_token=facts.num_experts_per_tok or count("moe_topk", "moe_k", "top_k_experts"),
+        experts_per_token=facts.num_experts_per_tok
+        or count("moe_topk", "moe_k", "top_k_experts", "num_experts_per_token"),
         shared_experts=count("n_shared_experts", "num_shared_experts", zero=True),
         vocabulary=facts.vocab_size,
         context=facts.max_position_embeddings,
-        window=count("sliding_window", "attention_chunk_size"),
-        windowed_layers=windowed,
-        linear_layers=linear,
         query_rank=count("q_lora_rank"),
         latent_rank=latent,
         rope_head=rope,
         plain_head=plain,
         extra_layers=count("num_nextn_predict_layers", "mtp_num_hidden_layers", zero=True),
-        tied=tied,
         dtype=None if dtype == "auto" else dtype,
         gated_queries=_gated(part),
-        multimodal=facts.text_model,
+        embedding=embedding if embedding != hidden else None,
+        further_words=_FURTHER_WORDS.get(kind, 0) if isinstance(kind, str) else 0,
+        further_experts=count("zero_expert_num")
+        or (count("n_shared_experts") or 0 if part.get("shared_expert_sink") is True else 0),
     )
+
+
+def _adjusted(size: int, multiplier: object, multiple: int | None) -> int:
+    """Return the width of a gated feed-forward layer as Llama's release and LFM2 derive it from a plain one."""
+    size = 2 * size // 3
+    if isinstance(multiplier, int | float) and not isinstance(multiplier, bool) and 0 < multiplier < _FACTOR:
+        size = int(multiplier * size)
+    return -(-size // multiple) * multiple if multiple else size
+
+
+def _keeps(part: Mapping[str, Any], facts: ConfigFacts, layers: Layers) -> Keeping:
+    kinds = {each for each in (part.get("model_type"), facts.model_type) if isinstance(each, str)}
+    alone = any(name.endswith("EncoderModel") for name in facts.architectures)
+    if alone or (not ENCODERS.isdisjoint(kinds) and part.get("is_decoder") is not True):
+        return "nothing"
+    return "tokens" if layers.known and kinds.isdisjoint(OF_THEIR_OWN) else "unknown"
+
+
+def _others(part: Mapping[str, Any], layers: Layers) -> tuple[Other, ...]:
+    """Return the sizes of layers that a configuration sets apart: by their number, or by how they attend."""
+    keeping = layers.keeping
+    found = []
+    for numbers, changed in _changes(part, layers):
+        held = [keeping[number] for number in numbers if number < len(keeping)]
+        changed_part = {**part, **changed}
+        full, some = sum(map(grows, held)), sum(map(windowed, held))
+        found.append(Other(full, some, _sizes(changed_part, check_config(changed_part))))
+    return tuple(found)
+
+
+def _changes(part: Mapping[str, Any], layers: Layers) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Yield numbers of layers and the fields that are others for them."""
+    kinds = layers.kinds or ()
+    single = part.get("per_layer_config")
+    if isinstance(single, dict):
+        groups: dict[str, tuple[list[int], dict[str, Any]]] = {}
+        for number, changed in single.items():
+            if isinstance(changed, dict) and number.isascii() and number.isdigit() and len(number) < 7:
+                groups.setdefault(repr(sorted(changed.items(), key=str)), ([], changed))[0].append(
+                    int(number)
+                )
+        yield from islice(groups.values(), _OTHERS)
+        return
+    sliding = {name.removeprefix("swa_"): held for name, held in part.items() if name.startswith("swa_")}
+    if sliding:
+        yield [number for number, kind in enumerate(kinds) if windowed(kind)], sliding
+    head = part.get("global_head_dim")
+    if head is not None:
+        whole = {"head_dim": head}
+        if part.get("num_global_key_value_heads") is not None and part.get("attention_k_eq_v", True) is True:
+            whole["num_key_value_heads"] = part["num_global_key_value_heads"]
+        yield [number for number, kind in enumerate(kinds) if grows(kind)], whole
+    wide = part.get("intermediate_size")
+    if part.get("use_double_wide_mlp") is True and layers.shared and isinstance(wide, int):
+        yield [], {"intermediate_size": 2 * wide}
 
 
 def _kv_heads(part: Mapping[str, Any], declared: int | None, heads: int | None) -> int | None:
@@ -112,20 +219,15 @@ def _gated(part: Mapping[str, Any]) -> bool:
     return part.get("attn_output_gate") is True or (isinstance(kind, str) and kind.startswith(_GATED))
 
 
-def _layer_types(part: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return how many layers are of sliding and of linear attention by the list of layer types; null without a list."""
-    types = part.get("layer_types")
-    if not isinstance(types, list) or not types or len(types) > 100_000:
-        return None, None
-    words = [each for each in types if isinstance(each, str)]
-    if len(words) < len(types):
-        return None, None
-    return sum(word in _WINDOWED for word in words), sum(word in _LINEAR for word in words)
-
-
 def read_params(value: Mapping[str, Any]) -> Sizes:
     """Return what a `params.json` of Meta or Mistral declares."""
     named = {ours: value[theirs] for theirs, ours in _PARAMS.items() if theirs in value}
+    if (
+        "hidden_dim" not in value
+        and isinstance(dim := value.get("dim"), int)
+        and isinstance(multiple := value.get("multiple_of"), int)
+    ):
+        named["intermediate_size"] = _adjusted(4 * dim, value.get("ffn_dim_multiplier"), max(multiple, 1))
     moe = value.get("moe")
     if isinstance(moe, dict):
         named["num_experts"] = moe.get("num_experts")
@@ -138,6 +240,7 @@ def read_metadata(metadata: Mapping[str, GgufValue]) -> Sizes:
     """Return what the metadata of a GGUF file declares."""
     architecture = metadata.get("general.architecture")
     named = {ours: metadata.get(f"{architecture}.{theirs}") for theirs, ours in _GGUF.items()}
+    kind = _GGUF_CLASSES.get(architecture, architecture) if isinstance(architecture, str) else None
     tokens = metadata.get("tokenizer.ggml.tokens")
     if named["vocab_size"] is None and isinstance(tokens, GgufArray):
         named["vocab_size"] = tokens.count
@@ -146,7 +249,7 @@ def read_metadata(metadata: Mapping[str, GgufValue]) -> Sizes:
         for key, item in named.items()
         if isinstance(item, int) and not isinstance(item, bool) and item > 0
     }
-    return read_sizes(usable)
+    return read_sizes({**usable, "model_type": kind} if kind is not None else usable)
 
 
 def read_packing(value: Mapping[str, Any]) -> Packing | None:
