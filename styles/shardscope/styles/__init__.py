@@ -14,6 +14,8 @@ SHEETS: Final = tuple(
         "report.tcss",
         "shardmap.tcss",
         "compare.tcss",
+        "model.tcss",
+        "scan.tcss",
     )
 )
 """The style sheets of the explorer, in the order in which they apply."""

@@ -63,6 +63,19 @@ def plural(count: int, word: str, words: str | None = None) -> str:
     return f"{count:,} {word if count == 1 else words or word + 's'}"
 
 
+def magnitude(count: int) -> str:
+    """Return a large count in three digits, as models are called by it: `6.74 B`; empty below a million."""
+    for unit, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if count >= unit:
+            return f"{count / unit:.3g} {letter}"
+    return ""
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part of a whole in per cent, in three digits."""
+    return f"{100 * part / whole:.3g}%" if whole else "0%"
+
+
 def duration(seconds: float) -> str:
     """Return a time in the two largest units that matter: `8 s`, `2 min 05 s`, `3 h 10 min`."""
     whole = round(seconds)

@@ -8,7 +8,7 @@ from shardscope.engine.model.anatomy import Adapter, Fact, Family, Line, ModelDo
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.secrets import shown
-from shardscope.widgets.figures import number, plural, size
+from shardscope.widgets.figures import magnitude, number, plural, share, size
 
 ROWS: Final = 12
 """Rows of one section that are shown before the rest is counted."""
@@ -42,22 +42,24 @@ def _row(label: str, text: str) -> list[str]:
 
 def _parameters(document: ModelDocument) -> Iterator[str]:
     counts = document.parameters
-    yield from _row("all", f"{number(counts.total)}{_short(counts.total)}")
+    short = magnitude(counts.total)
+    in_short = f" ({short})" if short else ""
+    yield from _row("all", f"{number(counts.total)}{in_short}")
     if counts.unknown:
         yield from _row("", f"without {plural(counts.unknown, 'packed tensor')} whose size is not known")
     if counts.embeddings:
         yield from _row(
-            "embeddings", f"{number(counts.embeddings)}, {_share(counts.embeddings, counts.total)}"
+            "embeddings", f"{number(counts.embeddings)}, {share(counts.embeddings, counts.total)}"
         )
     if counts.experts:
-        yield from _row("experts", f"{number(counts.experts)}, {_share(counts.experts, counts.total)}")
+        yield from _row("experts", f"{number(counts.experts)}, {share(counts.experts, counts.total)}")
     if counts.active is not None:
         yield from _row(
             "for a token",
-            f"{number(counts.active)}, {_share(counts.active, counts.total)}: experts by their number per token",
+            f"{number(counts.active)}, {share(counts.active, counts.total)}: experts by their number per token",
         )
     if counts.frozen is not None:
-        yield from _row("frozen", f"{number(counts.frozen)}, {_share(counts.frozen, counts.total)}")
+        yield from _row("frozen", f"{number(counts.frozen)}, {share(counts.frozen, counts.total)}")
     if counts.tied:
         more = f" and {len(counts.tied) - 1:,} more" if len(counts.tied) > 1 else ""
         yield from _row("tied", f"{shown(counts.tied[0], _NAME)}{more}: counted once")
@@ -71,17 +73,6 @@ def _parameters(document: ModelDocument) -> Iterator[str]:
         f"{shown(row.dtype, 20)} {size(row.bytes)} in {row.tensors:,}" for row in document.dtypes[:6]
     )
     yield from _row("stored as", words)
-
-
-def _short(count: int) -> str:
-    for unit, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
-        if count >= unit:
-            return f" ({count / unit:.3g} {letter})"
-    return ""
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.3g}%" if whole else "0%"
 
 
 def _adapter(adapter: Adapter | None) -> Iterator[str]:

@@ -45,17 +45,19 @@ def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer.convert import admission, forms, plan_step, stop
     from shardscope.app.explorer.convert import screen as convert
     from shardscope.app.explorer.help import helping, reference
+    from shardscope.app.explorer.model import screen as model
     from shardscope.app.explorer.open import cache
     from shardscope.app.explorer.open import screen as opening
     from shardscope.app.explorer.report import own_error, preview, writing
     from shardscope.app.explorer.report import screen as report
+    from shardscope.app.explorer.scan import frame as scan
     from shardscope.app.explorer.shardmap import dialogs as shardmap_dialogs
     from shardscope.app.explorer.shardmap import screen as shardmap
 
     return (
         *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
         *(compare, compare_detail, frame, convert, admission, forms, plan_step, stop),
-        *(report, own_error, preview, writing, shardmap, shardmap_dialogs),
+        *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, scan),
     )
 
 

@@ -105,6 +105,24 @@ def diff_command(first: Target, second: str, *, values: bool, decoded: bool, com
     return " ".join([*words, "--values"] if values else words)
 
 
+def model_command(target: Target, case: list[str], *, asked: Asked | None, base: str | None) -> str:
+    """Return the `shardscope model` of `target`; `case` are the options of what is counted."""
+    words = ["shardscope", "model", _operand(target.path), *options(target)]
+    if asked is not None:
+        words.append("--decode")
+    if base is not None:
+        words += ["--base", quoted(base)]
+    return " ".join([*words, *case])
+
+
+def scan_command(target: Target, *, asked: Asked | None, component: "Listed") -> str:
+    """Return the `shardscope scan` of `target`."""
+    words = ["shardscope", "scan", _operand(target.path), *options(target)]
+    if asked is not None:
+        words.append("--decode")
+    return " ".join([*words, "--component", component] if component != "model" else words)
+
+
 def tensors_command(
     target: Target, pattern: str | None = None, order: str | None = None, *, asked: Asked | None = None
 ) -> str:

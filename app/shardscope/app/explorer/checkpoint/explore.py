@@ -8,10 +8,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
+from textual.events import Unmount
 from textual.widget import Widget
 from textual.widgets import Static
 
 from shardscope.app.explorer.checkpoint.examination import Examination, State
+from shardscope.app.explorer.checkpoint.kept import Kept
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.messages import Chosen, FileChosen, LayoutWanted, PartChosen
@@ -81,6 +83,22 @@ class Explore(Examination):
             tooltip="Hold another checkpoint against this one: structure, and values on request",
         ),
         Binding(
+            "M",
+            "about('model')",
+            "Model",
+            show=False,
+            id="explore.model",
+            tooltip="What it is made of: parameters, layers, sizes against its configuration, packing, memory",
+        ),
+        Binding(
+            "V",
+            "about('scan')",
+            "Scan values",
+            show=False,
+            id="explore.scan",
+            tooltip="Read every number and say what stands out; says how much that is, and asks first",
+        ),
+        Binding(
             "number_sign",
             "digests",
             "Digest all",
@@ -114,6 +132,7 @@ class Explore(Examination):
         """The budget that a conversion starts with, where the person set one."""
         self.workspace: Workspace | None = None
         """What holds the facts; None until there are some."""
+        self._kept = Kept()
 
     # What is drawn
 
@@ -146,6 +165,7 @@ class Explore(Examination):
 
     async def draw_loading(self) -> None:
         """Show that nothing is known yet."""
+        await self._kept.forget(self.app)
         self.workspace = None
         self.query_one(StatusLine).facts = self._planes()
         await self._fill(self._loading())
@@ -169,6 +189,7 @@ class Explore(Examination):
         from shardscope.app.explorer.checkpoint.workspace import Workspace
 
         front = None if self.workspace is None else self.workspace.panels.active
+        await self._kept.forget(self.app)
         self.workspace = Workspace(found, files)
         await self._fill(self.workspace)
         if front is not None:
@@ -214,7 +235,7 @@ class Explore(Examination):
             return self.state in (State.LOADING, State.DECODING)
         if action == "back":
             return self.state is not State.DECODING
-        if action in ("convert", "compare"):
+        if action in ("convert", "compare", "about"):
             return self.state is State.READY
         if action == "decode":
             return (
@@ -299,6 +320,17 @@ class Explore(Examination):
             self.app.push_screen(
                 Compare(self.target, inspection, self.engine, crumbs=crumbs(self.target.path))
             )
+
+    def action_about(self, name: str) -> None:
+        """Show what the model is made of, or ask whether to read every number."""
+        from shardscope.app.explorer.checkpoint.about import show_about
+
+        if self.state is State.READY:
+            show_about(self, self._kept, name, crumbs(self.target.path))
+
+    @on(Unmount)
+    async def _end_kept(self) -> None:
+        await self._kept.forget(self.app)
 
     def action_digests(self) -> None:
         """Hash every file whatever its size, or stop hashing."""

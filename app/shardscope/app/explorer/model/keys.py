@@ -1,0 +1,117 @@
+"""The keys of the Model screen."""
+
+from typing import Final
+
+from textual.binding import Binding, BindingType
+
+BINDINGS: Final[list[BindingType]] = [
+    Binding(
+        "c",
+        "case('context', 1)",
+        "Context",
+        id="model.context",
+        tooltip="Count the cache of longer sequences: the next power of two",
+    ),
+    Binding(
+        "C",
+        "case('context', -1)",
+        "Shorter",
+        show=False,
+        id="model.context_back",
+        tooltip="Count the cache of shorter sequences",
+    ),
+    Binding(
+        "e",
+        "tokens",
+        "Tokens",
+        show=False,
+        id="model.tokens",
+        tooltip="Type how many tokens a sequence has",
+    ),
+    Binding(
+        "b",
+        "case('batch', 1)",
+        "Batch",
+        id="model.batch",
+        tooltip="Count the cache of twice as many sequences at one time",
+    ),
+    Binding(
+        "B",
+        "case('batch', -1)",
+        "Fewer sequences",
+        show=False,
+        id="model.batch_back",
+        tooltip="Count the cache of half as many sequences",
+    ),
+    Binding(
+        "t",
+        "case('dtype', 1)",
+        "Type",
+        id="model.dtype",
+        tooltip="Count the weights in the next type",
+    ),
+    Binding(
+        "T",
+        "case('dtype', -1)",
+        "Type before",
+        show=False,
+        id="model.dtype_back",
+        tooltip="Count the weights in the type before",
+    ),
+    Binding(
+        "v",
+        "case('cache_dtype', 1)",
+        "Cache type",
+        show=False,
+        id="model.cache_dtype",
+        tooltip="Count the cache in the next type",
+    ),
+    Binding(
+        "V",
+        "case('cache_dtype', -1)",
+        "Cache type before",
+        show=False,
+        id="model.cache_dtype_back",
+        tooltip="Count the cache in the type before",
+    ),
+    Binding(
+        "n",
+        "case('devices', 1)",
+        "Devices",
+        id="model.devices",
+        tooltip="Divide by twice as many devices",
+    ),
+    Binding(
+        "N",
+        "case('devices', -1)",
+        "Fewer devices",
+        show=False,
+        id="model.devices_back",
+        tooltip="Divide by half as many devices",
+    ),
+    Binding(
+        "o",
+        "base",
+        "Base",
+        id="model.base",
+        tooltip="Hold the adapter against its base: asks for its path",
+    ),
+    Binding(
+        "D",
+        "decode",
+        "Decode",
+        id="model.decode",
+        tooltip="Read pickles as data in a contained worker; asks first, each time",
+    ),
+    Binding(
+        "x",
+        "explain",
+        "Explain",
+        show=False,
+        id="model.explain",
+        tooltip="Say what the code of a finding means, and what to do",
+    ),
+    Binding("tab", "turn", "Memory", show=False, id="model.turn", tooltip="Go to the figures and back"),
+    Binding("y", "copy", "Copy command", id="model.copy", tooltip="Copy the command that says the same"),
+    Binding("escape", "back", "Back", id="model.back", tooltip="Back to the checkpoint"),
+]
