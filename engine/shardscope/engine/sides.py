@@ -1,9 +1,10 @@
-"""Two checkpoints side by side: each inspected with its catalogue, and the files of both behind one opener."""
+"""Checkpoints side by side: each inspected with its catalogue, and the files of all behind one opener."""
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,9 +12,11 @@ from msgspec.structs import replace
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.decoding import Decoding
+from shardscope.engine.formats.peft_adapter import CONFIG as ADAPTER_CONFIG
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
+from shardscope.engine.model.config import AdapterFacts
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import MANIFEST_NAME, Manifest
 from shardscope.engine.model.progress import OnProgress
@@ -21,14 +24,11 @@ from shardscope.engine.model.source import Entry
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
-Place = Callable[[LogicalTensor], LogicalTensor]
-"""Returns a tensor whose records name their files as the opener of both sides knows them."""
-_HERE, _THERE = "0/", "1/"
-"""Before names of files, so that both sides can be read through one opener."""
+MODEL_CONFIG: Final = "config.json"
 
 
 class Side(Struct, frozen=True):
-    """One of two checkpoints."""
+    """One of several checkpoints."""
 
     path: str | os.PathLike[str]
     found: Inspection
@@ -78,6 +78,33 @@ def _put_together(side: Side, limits: Limits) -> Catalogue:
     if all(tensor.part_of is None for tensor in side.catalogue.tensors):
         return side.catalogue
     from shardscope.engine.convert.plans.ranks import MAP_FILE, put_together
+def adapter_facts(side: Side, limits: Limits) -> AdapterFacts | None:
+    """Return what the configuration of a PEFT adapter declares; null where none is there. Raises `Fault`: those of JSON."""
+    value = _object(side, ADAPTER_CONFIG, limits)
+    if value is None:
+        return None
+    from shardscope.engine.parse.config import check_adapter_config
+
+    return check_adapter_config(value)
+
+
+def has_own_head(side: Side, limits: Limits) -> bool:
+    """Tell whether the configuration of a model says that its head is not its embedding. Raises `Fault`: those of JSON."""
+    value = _object(side, MODEL_CONFIG, limits)
+    return value is not None and value.get("tie_word_embeddings") is False
+
+
+def _object(side: Side, name: str, limits: Limits) -> dict[str, Any] | None:
+    """Return what a JSON file at the top of a checkpoint holds; null where it is not there, or is no object."""
+    data = _beside(side, name, limits)
+    if data is None:
+        return None
+    from shardscope.engine.parse.json import parse_json
+
+    value = parse_json(data, limits).value
+    return value if isinstance(value, dict) else None
+
+
     from shardscope.engine.geometry.language.document import read_document as read_maps
     from shardscope.engine.parse.json import parse_json
 
@@ -105,39 +132,31 @@ def _entry(side: Side, name: str) -> Entry | None:
     return next((e for e in side.found.inventory.by_folder.get(b"", ()) if e.name == name), None)
 
 
-def placed_here(tensor: LogicalTensor) -> LogicalTensor:
-    """Return a tensor of the first side, for the opener of both."""
-    return _placed(tensor, _HERE)
+def placed(tensor: LogicalTensor, side: int) -> LogicalTensor:
+    """Return a tensor of one of several sides, by its number, for the opener of them all."""
 
-
-def placed_there(tensor: LogicalTensor) -> LogicalTensor:
-    """Return a tensor of the second side, for the opener of both."""
-    return _placed(tensor, _THERE)
-
-
-@contextmanager
-def opened(first: Side, second: Side) -> Iterator[Opener]:
-    """Open both sides and hand out one opener for the files of tensors that went through `placed_here` and `placed_there`."""
-    with (
-        Source(first.path, limits=Limits(), hf_cache=first.found.hf_cache) as one,
-        Source(second.path, limits=Limits(), hf_cache=second.found.hf_cache) as two,
-    ):
-        yield _both(opener_of(one, first.found.inventory), opener_of(two, second.found.inventory))
-
-
-def _placed(tensor: LogicalTensor, side: str) -> LogicalTensor:
     def moved(items: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
         return tuple(
-            replace(item, record=replace(item.record, file=side + item.record.file)) for item in items
+            replace(item, record=replace(item.record, file=f"{side}/{item.record.file}")) for item in items
         )
 
     return replace(tensor, fragments=moved(tensor.fragments), replicas=moved(tensor.replicas))
 
 
-def _both(first: Opener, second: Opener) -> Opener:
-    def open_(name: str) -> OpenFile:
-        if name.startswith(_HERE):
-            return first(name.removeprefix(_HERE))
-        return second(name.removeprefix(_THERE))
+@contextmanager
+def opened(sides: Sequence[Side]) -> Iterator[Opener]:
+    """Open several sides and hand out one opener for the files of tensors that were `placed`."""
+    with ExitStack() as stack:
+        openers = [
+            opener_of(
+                stack.enter_context(Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache)),
+                side.found.inventory,
+            )
+            for side in sides
+        ]
 
-    return open_
+        def open_(name: str) -> OpenFile:
+            number, _, file = name.partition("/")
+            return openers[int(number)](file)
+
+        yield open_
