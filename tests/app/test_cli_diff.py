@@ -164,3 +164,43 @@ def test_a_missing_path_and_a_wrong_choice_end_as_they_do_everywhere(
     assert (
         command("diff", str(tmp_path), str(tmp_path), "--json", "--format", "markdown").code == ExitCode.USAGE
     )
+
+
+def test_a_merge_is_told_with_what_became_of_each_update(command: Command) -> None:
+    folder = FIXTURES / "peft/lora_llama"
+    base, merged, lora = map(str, (folder / "base", folder / "merged.safetensors", folder / "checkpoint"))
+    said = command("diff", base, merged, "--adapter", lora, "--values")
+    assert said.code == ExitCode.OK
+    assert "PEFT adapter, 9 tensors" in said.out
+    assert "B is A with the adapter merged: 21 as they should be, 5 for the adapter to change" in " ".join(
+        said.out.split()
+    )
+    assert "values were not compared" in command("diff", base, merged, "--adapter", lora).out
+
+    said = command("diff", base, base, "--adapter", lora, "--values")
+    assert said.code == ExitCode.BLOCKED
+    lines = said.out.splitlines()
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("A", "B", "+")))
+    row = lines.index("~ model.layers.{0-1}.self_attn.q_proj.weight  x2  F32 [32, 32]")
+    assert lines[row + 1] == "    update of rank 4, scale 2: not in B, which is A"
+    assert "in A with the update," in " ".join(said.out.split())
+    assert "taken from the adapter whole: 3,072 of 3,072 elements further off" in " ".join(said.out.split())
+
+    found = document(command("diff", base, base, "--adapter", lora, "--values", "--json").out)
+    assert (found["kind"], found["counts"]["targets"], len(found["adapters"])) == ("merge", 5, 1)
+    first = next(item for item in found["tensors"] if item["name"].endswith("q_proj.weight"))
+    assert (first["merge"]["verdict"], first["merge"]["share"]) == ("unmerged", 0.0)
+    text = command("diff", base, base, "--adapter", lora, "--values", "--format", "markdown").out
+    assert "not in B" in text
+    assert str(folder) not in text
+
+
+def test_a_merge_that_cannot_be_told_ends_apart(command: Command) -> None:
+    folder = FIXTURES / "peft/lora_llama"
+    words = ("diff", str(folder / "base"), str(folder / "merged.safetensors"), "--adapter")
+    little = command(*words, str(folder / "checkpoint"), "--values", "--memory", "1")
+    assert little.code == ExitCode.UNSUPPORTED
+    assert "but for the values of 4 tensors" in " ".join(little.out.split())
+    said = command(*words, str(folder / "base"), "--values")
+    assert said.code == ExitCode.UNSUPPORTED
+    assert "diff.adapter_none" in said.err

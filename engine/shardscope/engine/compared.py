@@ -9,9 +9,12 @@ from msgspec.structs import replace
 from shardscope.engine.correspondence import AUTO
 from shardscope.engine.decoding import bytes_of
 from shardscope.engine.diffing.structure import counts
+from shardscope.engine.diffing.updates import Target
+from shardscope.engine.model.blocker import Blocks, Severity
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Listed
-from shardscope.engine.model.difference import DIFFERENT, DiffDocument, State, TensorDifference
+from shardscope.engine.model.difference import DIFFERENT, DiffDocument, DiffSide, State, TensorDifference
+from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.plan import RenameRule
 from shardscope.engine.sides import Side
 
@@ -41,6 +44,15 @@ class Compared(Struct, frozen=True):
     """Differences of which both sides have a tensor, and not of the same numbers: a factor of an adapter and its module."""
     document: DiffDocument
     options: DiffOptions
+    adapters: tuple[Side, ...] = ()
+    """Those that were said to be merged into the second."""
+    targets: Mapping[int, Target] = {}
+    """What they do to differences, by the number of these."""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """All that is read, in the order of the numbers that `placed` takes."""
+        return (self.first, self.second, *self.adapters)
 
 
 def with_news(compared: Compared, news: Mapping[int, TensorDifference]) -> Compared:
@@ -51,7 +63,7 @@ def with_news(compared: Compared, news: Mapping[int, TensorDifference]) -> Compa
         compared.document,
         same=is_same(items),
         values=True,
-        counts=counts(items, compared.document.counts.untouched),
+        counts=counts(items, compared.document.counts.untouched, compared.document.counts.targets),
         uncompared=sum(item.values is None for item in items if item.a is not None and item.b is not None),
         compared_bytes=sum(size_of(compared.tensors[number][0]) for number in held),
         tensors=items,
@@ -72,3 +84,22 @@ def is_same(items: Sequence[TensorDifference]) -> bool:
 def size_of(tensor: LogicalTensor | None) -> int:
     """Return the bytes of a tensor, as far as they are known."""
     return 0 if tensor is None else bytes_of(tensor) or 0
+
+
+def summary(side: Side, tensors: Sequence[LogicalTensor]) -> DiffSide:
+    """Return what is told of one side."""
+    descriptor = side.found.descriptor
+    sizes = [bytes_of(tensor) for tensor in tensors if tensor.alias_of is None]
+    known = [size for size in sizes if size is not None]
+    name = descriptor.classification.format
+    return DiffSide(
+        format=name,
+        title=FORMAT_TITLES.get(name, name),
+        tensors=len(tensors),
+        bytes=sum(known) if len(known) == len(sizes) else None,
+        opaque_files=descriptor.tensors.files_opaque,
+        blockers=sum(
+            item.severity is Severity.ERROR and bool({Blocks.INSPECT, Blocks.LOAD} & set(item.blocks))
+            for item in descriptor.blockers
+        ),
+    )

@@ -26,7 +26,7 @@ from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import VERIFICATION
 from shardscope.engine.model.text import counted
 from shardscope.engine.naming import named
-from shardscope.engine.sides import Side, manifest_in, opened, placed_here, placed_there, side_of
+from shardscope.engine.sides import Side, manifest_in, opened, placed, side_of
 
 BUDGET: Final = 64 << 20
 """Bytes of buffers."""
@@ -145,7 +145,7 @@ def _compared(
     for tensor in there.catalogue.tensors:
         others.setdefault(tensor.name, tensor)
     made = _made(manifest)
-    with opened(here, there) as opener:
+    with opened((here, there)) as opener:
         tensors = here.catalogue.tensors
         for number, tensor in enumerate(tensors):
             check(cancel)
@@ -186,8 +186,8 @@ def _difference(
     if tensor.dtype != other.dtype and not cast:
         return Difference(tensor.name, f"type {tensor.dtype} here, {other.dtype} there")
     at = compare(
-        placed_there(other),
-        placed_here(tensor),
+        placed(other, 1),
+        placed(tensor, 0),
         dtype=tensor.dtype,
         rows=True,
         opener=opener,
@@ -197,7 +197,7 @@ def _difference(
     if at is not None:
         return Difference(tensor.name, "values differ", at)
     try:
-        compare_copies(placed_here(tensor), opener=opener, budget_bytes=BUDGET, cancel=cancel)
+        compare_copies(placed(tensor, 0), opener=opener, budget_bytes=BUDGET, cancel=cancel)
     except Fault as fault:
         if fault.finding.code not in _COPIES:
             raise

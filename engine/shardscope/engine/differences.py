@@ -8,20 +8,20 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-from shardscope.engine.compared import Compared, DiffOptions, is_same
+from shardscope.engine.compared import Compared, DiffOptions, is_same, summary
 from shardscope.engine.correspondence import Names, correspondence
-from shardscope.engine.decoding import Decoding, bytes_of
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.diffing import adapter
 from shardscope.engine.diffing.pairing import Pair, paired
 from shardscope.engine.diffing.structure import counts, differences, of_adapter
-from shardscope.engine.model.blocker import Blocks, Fault, Severity
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
-from shardscope.engine.model.difference import DiffDocument, DiffSide
+from shardscope.engine.model.difference import DiffDocument
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import DIFF
-from shardscope.engine.sides import Side, side_of
+from shardscope.engine.sides import Side, has_own_head, side_of
 
 
 def diff(
@@ -29,6 +29,7 @@ def diff(
     second: str | os.PathLike[str],
     options: DiffOptions | None = None,
     *,
+    adapters: Sequence[str | os.PathLike[str]] = (),
     decoding: Callable[[], Decoding | None] = lambda: None,
     values: bool = False,
     limits: Limits | None = None,
@@ -36,17 +37,21 @@ def diff(
     cancel: threading.Event | None = None,
     progress: OnProgress | None = None,
 ) -> Compared:
-    """Return what is different between the checkpoints at two paths, A and B.
+    """Return what is different between the checkpoints at two paths, A and B; with `adapters`, between B and A with these merged in.
 
     `decoding` makes the wish to read the pickles of one side as data: it is asked once for each. Raises `Fault`: those of
-    `inspect`, `diff.opaque`, `diff.nothing`, and those of renaming and mapping; `Cancelled`.
+    `inspect`, `diff.opaque`, `diff.nothing`, those of adapters (`diff.adapter_...`), and those of renaming and mapping; `Cancelled`.
     """
     bounds = limits or Limits()
-    one, other = (
+    one, other, *merged = (
         side_of(path, limits=bounds, hf_cache=hf_cache, decoding=decoding(), cancel=cancel, progress=progress)
-        for path in (first, second)
+        for path in (first, second, *adapters)
     )
     found = structure(one, other, options or DiffOptions(), limits=bounds, values=values)
+    if merged:
+        from shardscope.engine.merges import with_adapters
+
+        found = with_adapters(found, merged, bounds)
     if not values:
         return found
     from shardscope.engine.valuing import with_values
@@ -69,7 +74,8 @@ def structure(
     if fits:
         swapped = adapters[1]
         parts, base = (other, one) if swapped else (one, other)
-        fitted = list(adapter.fits(parts, base))
+        tied = not has_own_head(first if swapped else second, limits)
+        fitted = list(adapter.fits(parts, base, tied=tied))
         items = of_adapter(parts, base, fitted, swapped=swapped)
         matched = [Pair(fit.base, fit.tensor) if swapped else Pair(fit.tensor, fit.base) for fit in fitted]
         untouched = len(base) - len({fit.base for fit in fitted} - {None})
@@ -85,8 +91,8 @@ def structure(
         kind="adapter" if fits else "checkpoints",
         component=options.component,
         values=values,
-        a=_side(first, one),
-        b=_side(second, other),
+        a=summary(first, one),
+        b=summary(second, other),
         counts=found,
         uncompared=0,
         compared_bytes=0,
@@ -110,24 +116,6 @@ def _of(
     first: Sequence[LogicalTensor], second: Sequence[LogicalTensor], pair: Pair
 ) -> tuple[LogicalTensor | None, LogicalTensor | None]:
     return (None if pair.a is None else first[pair.a], None if pair.b is None else second[pair.b])
-
-
-def _side(side: Side, tensors: Sequence[LogicalTensor]) -> DiffSide:
-    descriptor = side.found.descriptor
-    sizes = [bytes_of(tensor) for tensor in tensors if tensor.alias_of is None]
-    known = [size for size in sizes if size is not None]
-    name = descriptor.classification.format
-    return DiffSide(
-        format=name,
-        title=FORMAT_TITLES.get(name, name),
-        tensors=len(tensors),
-        bytes=sum(known) if len(known) == len(sizes) else None,
-        opaque_files=descriptor.tensors.files_opaque,
-        blockers=sum(
-            item.severity is Severity.ERROR and bool({Blocks.INSPECT, Blocks.LOAD} & set(item.blocks))
-            for item in descriptor.blockers
-        ),
-    )
 
 
 def _decisions(names: Names, *, fits: bool) -> tuple[str, ...]:

@@ -1,21 +1,23 @@
 """The values of two checkpoints held against each other: of all tensors that both have, or of some."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from shardscope.engine.compared import Compared, size_of, with_news
+from shardscope.engine.diffing.updates import Target
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import FirstDifference, State, TensorDifference
 from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.text import counted, display_name
-from shardscope.engine.sides import opened, placed_here, placed_there
+from shardscope.engine.sides import opened, placed
 
 if TYPE_CHECKING:  # loaded where values are read
-    from shardscope.engine.diffing.values import Comparing, Values
+    from shardscope.engine.diffing.values import Comparing
 
 OnDifference = Callable[[int, TensorDifference], None]
 """Hears each difference whose values were compared, by its number."""
@@ -33,7 +35,7 @@ def with_values(
 
     Raises `Fault`: those of reading; `Cancelled`, and then `on_difference` has heard what was compared until then.
     """
-    from shardscope.engine.diffing.values import Comparing, refusal
+    from shardscope.engine.diffing.values import Comparing
 
     wanted = [
         number
@@ -46,7 +48,7 @@ def with_values(
     news: dict[int, TensorDifference] = {}
     work = _Work(compared, wanted, cancel, progress)
     with (
-        opened(compared.first, compared.second) as opener,
+        opened(compared.sides) as opener,
         Comparing(opener, compared.options.memory_bytes) as comparing,
     ):
         for number in wanted:
@@ -55,11 +57,11 @@ def with_values(
             if one is None or other is None:
                 raise AssertionError("only pairs are wanted")
             item = compared.document.tensors[number]
-            refused = refusal(one, other)
+            target = compared.targets.get(number)
             news[number] = (
-                replace(item, note=f"values were not compared: {refused}")
-                if refused is not None
-                else work.compare(item, one, other, comparing)
+                work.compare(item, one, other, comparing)
+                if target is None
+                else work.merge(item, one, other, target, comparing)
             )
             if on_difference is not None:
                 on_difference(number, news[number])
@@ -89,20 +91,15 @@ class _Work:
     def compare(
         self, item: TensorDifference, one: LogicalTensor, other: LogicalTensor, comparing: "Comparing"
     ) -> TensorDifference:
-        """Return a difference with its values."""
-        size, before = size_of(one), self._done
-        each = size / max(1, prod(one.shape))
+        """Return a difference with its values; with a note where they cannot be compared."""
+        from shardscope.engine.diffing.values import refusal
 
-        def on_tile(elements: int) -> None:
-            if self._pace.due():
-                self._done = max(self._done, before + int(elements * each))
-                self._report(item.name)
-
-        found = comparing.compared(
-            placed_here(one), placed_there(other), cancel=self._cancel, on_tile=on_tile
-        )
-        self._done = before + size
-        figures = replace(found.figures, first=self._first(found, one, other))
+        refused = refusal(one, other)
+        if refused is not None:
+            return replace(item, note=f"values were not compared: {refused}")
+        with self._reporting(item.name, one) as on_tile:
+            found = comparing.compared(placed(one, 0), placed(other, 1), cancel=self._cancel, on_tile=on_tile)
+        figures = replace(found.figures, first=self._first(found.element, found.a, found.b, one, other))
         rows = (
             f"the first {counted(min(one.shape[0], other.shape[0]), 'row')} compared"
             if one.shape != other.shape
@@ -113,18 +110,60 @@ class _Work:
             state = "changed"
         return replace(item, state=state, values=figures, note=rows)
 
-    def _first(self, found: "Values", one: LogicalTensor, other: LogicalTensor) -> FirstDifference | None:
+    def merge(
+        self,
+        item: TensorDifference,
+        one: LogicalTensor,
+        other: LogicalTensor,
+        target: Target,
+        comparing: "Comparing",
+    ) -> TensorDifference:
+        """Return a difference with what became of the updates of adapters; with a note where nobody can say."""
+        from shardscope.engine.diffing.merging import refusal
+
+        number, base = (-2, one) if target.instead is None else target.instead
+        refused = refusal(base, other, target, self._compared.options.memory_bytes)
+        if refused is not None or item.merge is None:
+            return replace(item, note=f"values were not compared: {refused}")
+        with self._reporting(item.name, one) as on_tile:
+            found = comparing.merged(
+                placed(base, number + 2),
+                placed(other, 1),
+                _placed(target),
+                cancel=self._cancel,
+                on_tile=on_tile,
+            )
+        first = None if found.first is None else self._first(*found.first, base, other)
+        state: State = "changed" if item.state == "same" and found.beyond else item.state
+        figures = replace(found.figures(), first=first)
+        return replace(item, state=state, values=figures, merge=found.merge(item.merge))
+
+    @contextmanager
+    def _reporting(self, name: str, tensor: LogicalTensor) -> Iterator[Callable[[int], None]]:
+        """Hand out what hears how many elements of a tensor were compared."""
+        size, before = size_of(tensor), self._done
+        each = size / max(1, prod(tensor.shape))
+
+        def on_tile(elements: int) -> None:
+            if self._pace.due():
+                self._done = max(self._done, before + int(elements * each))
+                self._report(name)
+
+        yield on_tile
+        self._done = before + size
+
+    def _first(
+        self, element: int | None, a: str, b: str, one: LogicalTensor, other: LogicalTensor
+    ) -> FirstDifference | None:
         from shardscope.engine.diffing.placing import index_of, place
 
-        if found.element is None:
+        if element is None:
             return None
         # Rows run along the last dimensions of both, which are of one size: an element has one number in either.
         here, there = (
-            place(tensor, found.element, owner)
-            for tensor, owner in zip((one, other), self._owners, strict=True)
+            place(tensor, element, owner) for tensor, owner in zip((one, other), self._owners, strict=True)
         )
-        index = index_of(found.element, one.shape)
-        return FirstDifference(found.element, index, found.a, found.b, here, there)
+        return FirstDifference(element, index_of(element, one.shape), a, b, here, there)
 
     def finished(self) -> None:
         """Say that all is done."""
@@ -133,3 +172,16 @@ class _Work:
     def _report(self, name: str | None) -> None:
         subject = None if name is None else display_name(name, 120)
         self._pace.report(Progress("compare", self._done, self._total, "bytes", subject))
+
+
+def _placed(target: Target) -> Target:
+    """Return a target whose factors are those of the sides behind the first two."""
+    updates = tuple(
+        replace(
+            update,
+            outer=placed(update.outer, update.adapter + 2),
+            inner=None if update.inner is None else placed(update.inner, update.adapter + 2),
+        )
+        for update in target.updates
+    )
+    return replace(target, updates=updates)

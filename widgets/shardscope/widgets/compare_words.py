@@ -8,13 +8,14 @@ from typing import Final
 
 from shardscope.engine.model.difference import (
     By,
-    DiffCounts,
     DiffDocument,
     DiffSide,
     ElementPlace,
     Figures,
     FirstDifference,
     Fold,
+    Merge,
+    Merged,
     TensorDifference,
     TensorFacts,
 )
@@ -32,6 +33,12 @@ _BY: Final[dict[By, str]] = {
     "ending": "suggested: the same end of the name, the same shape",
     "position": "suggested: the same shape, type and position",
     "adapter": "the module that it changes",
+}
+
+_MERGED: Final[dict[Merged, str]] = {
+    "merged": "as it should be",
+    "lost": "smaller than rounding, so that A and B are the same",
+    "unmerged": "not in B, which is A",
 }
 
 
@@ -110,6 +117,36 @@ def figures(found: Iterable[Figures]) -> str:
     return ", ".join(parts)
 
 
+def merged(items: Sequence[TensorDifference]) -> str:
+    """Return what became of the update of one tensor, or of several that differ alike; nothing where there is none."""
+    found = [item.merge for item in items if item.merge is not None]
+    if not found:
+        return ""
+    first, several = found[0], len(found) > 1
+    ranks = " and ".join(f"{rank:,}" for rank in first.ranks)
+    scales = " and ".join(f"{scale:g}" for scale in first.scales)
+    update = f"update of rank {ranks}, scale {scales}" if first.ranks else "taken from the adapter whole"
+    if first.verdict is None:
+        return update
+    if first.verdict != "differs":
+        return f"{update}: {_MERGED[first.verdict]}"
+    beyond, elements = (
+        sum(each or 0 for each in every)
+        for every in (
+            [each.beyond for each in found],
+            [item.values.elements if item.values is not None else 0 for item in items],
+        )
+    )
+    parts = [f"{update}: {beyond:,} of {plural(elements, 'element')} further off than rounding"]
+    shares = [each.share for each in found if each.share is not None]
+    if shares:
+        low, high = decimal(min(shares)), decimal(max(shares))
+        parts.append(
+            f"the change is {low if low == high or not several else f'{low} to {high}'} times the update"
+        )
+    return ", ".join(parts)
+
+
 def most(values: Iterable[float | None]) -> float | None:
     """Return the largest of figures, of those that are known."""
     return max((value for value in values if value is not None), default=None)
@@ -124,9 +161,10 @@ def decimal(value: float) -> str:
     return f"{value:.4g}" if not 0.999 < abs(value) < 1 else f"{value:.7f}"
 
 
-def first_words(first: FirstDifference) -> str:
-    """Return the first element that is not the same: `first at [3, 17]: 0.5 in A, 0.75 in B`."""
-    return f"first at {extents(first.index)}: {first.a} in A, {first.b} in B"
+def first_words(first: FirstDifference, merge: Merge | None = None) -> str:
+    """Return the first element that is not the same: `first at [3, 17]: 0.5 in A, 0.75 in B`; with a `merge`, as it should be in B."""
+    a = "A" if merge is None else "A with the update" if merge.ranks else "the adapter"
+    return f"first at {extents(first.index)}: {first.a} in {a}, {first.b} in B"
 
 
 def place_words(place: ElementPlace | None) -> str:
@@ -148,15 +186,16 @@ def side_words(side: DiffSide) -> str:
     return ", ".join(parts)
 
 
-def totals(counts: DiffCounts, *, adapter: bool = False) -> str:
+def totals(document: DiffDocument) -> str:
     """Return how many tensors are in each state; states without one are left out."""
+    counts, adapter, merge = document.counts, document.kind == "adapter", document.kind == "merge"
     rows = (
-        (counts.changed, "do not fit" if adapter else "changed"),
+        (counts.changed, "do not fit" if adapter else "not as they should be" if merge else "changed"),
         (counts.missing, "missing"),
         (counts.extra, "extra"),
         (counts.renamed, "renamed, as it seems"),
-        (counts.same, "fit" if adapter else "the same"),
-        (counts.untouched, "left alone"),
+        (counts.same, "fit" if adapter else "as they should be" if merge else "the same"),
+        (counts.targets, "for the adapter to change") if merge else (counts.untouched, "left alone"),
     )
     return ", ".join(f"{count:,} {word}" for count, word in rows if count) or "nothing to compare"
 
@@ -165,6 +204,9 @@ def verdict(document: DiffDocument) -> str:
     """Return the answer in one clause."""
     if document.kind == "adapter":
         return "The adapter fits its base" if document.same else "The adapter does not fit its base"
+    if document.kind == "merge" and (not document.same or (document.values and not document.uncompared)):
+        adapter = "the adapter" if len(document.adapters) == 1 else "the adapters"
+        return f"B is {'' if document.same else 'not '}A with {adapter} merged"
     if not document.same:
         return "Different"
     left = document.uncompared

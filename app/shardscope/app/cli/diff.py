@@ -27,6 +27,7 @@ STATES = ("changed", "missing", "extra", "renamed", "same")
         ("shardscope diff ./ckpt ./export --decode --values", "Every number, whatever the layouts."),
         ("shardscope diff ./zero-8 ./zero-16 --decode --component optimizer", "Optimizer states."),
         ("shardscope diff ./adapter ./base", "Whether a LoRA adapter fits a model."),
+        ("shardscope diff ./base ./merged --adapter ./lora --values", "Whether it was merged right."),
         ("shardscope diff ./a ./b --only missing --only extra --json", "For a program."),
     ),
     notes="""Tensors are matched by name, by --rename, by the manifest that a conversion left, and by the mapping table of a producer
@@ -34,7 +35,10 @@ STATES = ("changed", "missing", "extra", "renamed", "same")
     marked `>`, and count as different.
 
     Values of one type are the same where every bit is. Of two types numbers are compared: NaN is NaN, 0.0 is -0.0. Relative
-    errors are |a - b| / max(|a|, |b|). Of tensors of different heights the rows that both have are compared.""",
+    errors are |a - b| / max(|a|, |b|). Of tensors of different heights the rows that both have are compared.
+
+    With --adapter a tensor of B is as it should be where it is that of A plus scale times B @ A of the adapter, as near as rounding to
+    the types of weights and factors allows; what the adapter does not change has to be the same, every bit.""",
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT)],
 )
 @click.argument("first", metavar="A", type=click.Path())
@@ -56,6 +60,14 @@ STATES = ("changed", "missing", "extra", "renamed", "same")
     type=click.Choice(STATES),
     multiple=True,
     help="List tensors in this state alone; may be repeated. By default all but the same.",
+)
+@click.option(
+    "--adapter",
+    "adapters",
+    metavar="PATH",
+    type=click.Path(),
+    multiple=True,
+    help="A LoRA adapter that was merged into B: B is held against A plus its updates. May be repeated.",
 )
 @click.option("--rename", metavar="FILE", type=click.Path(), help="Rules that make names of B of those of A.")
 @click.option(
@@ -92,6 +104,7 @@ def diff(
     values: bool,
     decode: bool,
     component: "Listed",
+    adapters: tuple[str, ...],
     only: "tuple[State, ...]",
     rename: str | None,
     mapping: str,
@@ -125,6 +138,7 @@ def diff(
             first,
             second,
             options,
+            adapters=adapters,
             decoding=lambda: decoding_of("verify", limits, decode=decode),
             values=values,
             limits=bounds_of(limits),
@@ -132,8 +146,8 @@ def diff(
             cancel=cancel,
             progress=report,
         )
-    _write(session, found, only, form, (first, second))
-    sides = [side.found.exit_code(None) for side in (found.first, found.second)]
+    _write(session, found, only, form, (first, second, *adapters))
+    sides = [side.found.exit_code(None) for side in found.sides]
     return most_specific([*sides, _answer(found.document)])
 
 
@@ -141,12 +155,12 @@ def _answer(document: "DiffDocument") -> ExitCode:
     """Return 0 only where everything that was asked for was compared. Whether an adapter fits is a question of structure."""
     if not document.same:
         return ExitCode.BLOCKED
-    unknown = document.uncompared > 0 and document.kind == "checkpoints"
+    unknown = document.uncompared > 0 and document.kind != "adapter"
     return ExitCode.UNSUPPORTED if unknown else ExitCode.OK
 
 
 def _write(
-    session: Session, found: "Compared", only: "tuple[State, ...]", form: str, paths: tuple[str, str]
+    session: Session, found: "Compared", only: "tuple[State, ...]", form: str, paths: tuple[str, ...]
 ) -> None:
     from shardscope.engine.compared import filtered
     from shardscope.engine.model.difference import DIFFERENT

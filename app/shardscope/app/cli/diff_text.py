@@ -15,10 +15,11 @@ ROWS: Final = 40
 
 
 def text_lines(
-    document: DiffDocument, folds: Sequence[Fold], paths: tuple[str, str], *, everything: bool
+    document: DiffDocument, folds: Sequence[Fold], paths: Sequence[str], *, everything: bool
 ) -> Iterator[str]:
-    """Yield the lines of a text: both sides, the answer, and the differences in rows."""
-    for letter, path, side in zip("AB", paths, (document.a, document.b), strict=True):
+    """Yield the lines of a text: both sides, the answer, and the differences in rows. `paths` are those of the sides and adapters."""
+    letters = "AB" + "+" * len(document.adapters)
+    for letter, path, side in zip(letters, paths, (document.a, document.b, *document.adapters), strict=True):
         yield f"{letter}  {shown(path, words.NAME)}"
         yield f"   {words.side_words(side)}"
     yield ""
@@ -37,7 +38,7 @@ def text_lines(
 
 
 def _totals(document: DiffDocument) -> str:
-    said = words.totals(document.counts, adapter=document.kind == "adapter")
+    said = words.totals(document)
     return f"{said}; {size(document.compared_bytes)} of values compared" if document.values else said
 
 
@@ -62,13 +63,17 @@ def _row(fold: Fold, tensors: Sequence[TensorDifference]) -> Iterator[str]:
 
 def _values(items: Sequence[TensorDifference]) -> Iterator[str]:
     found = [item.values for item in items if item.values is not None]
+    said = words.merged(items)
+    if said:
+        yield from wrapped(said, 4)
     if not found:
         return
-    yield from wrapped(words.figures(found), 4)
+    if not said or any(each.verdict == "differs" for each in found):
+        yield from wrapped(words.figures(found), 4)
     first = next((item for item in items if item.values is not None and item.values.first is not None), None)
     if first is None or first.values is None or first.values.first is None:
         return
-    said = words.first_words(first.values.first)
+    said = words.first_words(first.values.first, first.merge)
     yield from wrapped(said if len(items) == 1 else f"{words.name(first.name)}, {said}", 4)
     places = (first.values.first.place_a, first.values.first.place_b)
     for letter, place in zip("AB", places, strict=True):
@@ -81,6 +86,8 @@ def markdown_lines(document: DiffDocument, folds: Sequence[Fold], *, everything:
     yield ""
     for letter, side in zip("AB", (document.a, document.b), strict=True):
         yield f"- **{letter}** {escaped(words.side_words(side))}"
+    for side in document.adapters:
+        yield f"- **adapter** {escaped(words.side_words(side))}"
     yield f"- {_totals(document)}"
     for said in document.decisions:
         yield f"- {escaped(said)}"
@@ -97,7 +104,7 @@ def markdown_lines(document: DiffDocument, folds: Sequence[Fold], *, everything:
             escaped(LETTERS[fold.state]),
             escaped(words.name(fold.name)),
             escaped(words.fold_words(fold, document.tensors)),
-            escaped(words.figures(found)) if found else "",
+            escaped(words.merged(items) or (words.figures(found) if found else "")),
         )
         yield f"| {' | '.join(cells)} |"
     if len(rows) < len(folds):

@@ -106,7 +106,8 @@ def _is_complete(tensor: LogicalTensor) -> bool:
 def _covers(lowered: Lowered) -> bool:
     """Tell whether the shards hold every element. Asked once for all layers of a model that are laid out alike."""
     plan = compose(whole(lowered.shape), lowered)
-    return sum(segment.elements for segment in (*plan.segments, *plan.indexed)) == lowered.elements
+    found = sum(segment.elements for segment in plan.segments)
+    return found + sum(segment.elements for segment in plan.indexed) == lowered.elements
 
 
 def _bytes(fragment: Fragment, dtype: str) -> int:

@@ -95,4 +95,5 @@ def _alike(item: TensorDifference) -> Hashable:
         item.part_of,
         item.note,
         None if item.values is None else item.values.verdict,
+        None if item.merge is None else (item.merge.ranks, item.merge.scales, item.merge.verdict),
     )

@@ -1,16 +1,20 @@
 """Pairs of tensors as differences in structure: what each pair comes to before any value is read."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from shardscope.engine.diffing.adapter import Fit
 from shardscope.engine.diffing.pairing import Pair
+from shardscope.engine.diffing.updates import Stray, Target
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Component
 from shardscope.engine.model.difference import (
     SUGGESTED,
     DiffCounts,
+    Merge,
     State,
     TensorDifference,
     TensorFacts,
@@ -85,6 +89,27 @@ def of_adapter(
     return found
 
 
+def with_targets(items: Sequence[TensorDifference], targets: Mapping[int, Target]) -> list[TensorDifference]:
+    """Return what tensors come to, with what adapters do to those that they change."""
+    found = list(items)
+    for number, target in targets.items():
+        merge = Merge(
+            tuple(update.rank for update in target.updates), tuple(update.scale for update in target.updates)
+        )
+        found[number] = replace(found[number], merge=merge)
+    return found
+
+
+def strayed(strays: Iterable[Stray]) -> list[TensorDifference]:
+    """Return the tensors of adapters that are for nothing."""
+    return [
+        TensorDifference(
+            "missing", stray.tensor.name, facts(stray.tensor), None, by="adapter", note=stray.note
+        )
+        for stray in strays
+    ]
+
+
 def facts(tensor: LogicalTensor) -> TensorFacts:
     """Return what is told of a tensor."""
     return _facts(tensor.dtype, tensor.shape, tensor.component)
@@ -95,7 +120,7 @@ def _facts(dtype: str, shape: tuple[int, ...], component: Component) -> TensorFa
     return TensorFacts(dtype, shape, array_bytes(dtype, shape), component)
 
 
-def counts(items: Iterable[TensorDifference], untouched: int = 0) -> DiffCounts:
+def counts(items: Iterable[TensorDifference], untouched: int = 0, targets: int = 0) -> DiffCounts:
     """Return how many there are in each state."""
     found = Counter[State](item.state for item in items)
     return DiffCounts(
@@ -105,4 +130,5 @@ def counts(items: Iterable[TensorDifference], untouched: int = 0) -> DiffCounts:
         extra=found["extra"],
         renamed=found["renamed"],
         untouched=untouched,
+        targets=targets,
     )

@@ -14,12 +14,14 @@ from msgspec import Struct
 
 from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.diffing.alike import BUFFERS, Alike, stored_alike
+from shardscope.engine.diffing.updates import Target
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import Figures
 from shardscope.engine.model.tensors import DTYPES
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.proofs.comparing import Beside
+    from shardscope.engine.convert.proofs.comparing import Beside, Tiles
+    from shardscope.engine.diffing.merging import MergeMeasure
     from shardscope.engine.diffing.tilewise import OnTile
 
 LEAST: Final = 1 << 20
@@ -66,6 +68,7 @@ class Comparing:
         self._open = ExitStack()
         self._alike = Alike(self._open.enter_context(Contents(opener)))
         self._tiles: Beside | None = None
+        self._factors: Tiles | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -103,6 +106,34 @@ class Comparing:
         if figures is None:
             return Values(_identical(prod(min(one.shape, other.shape))), None)
         return Values(figures, None) if first is None else Values(figures, *first)
+
+    def merged(
+        self,
+        one: LogicalTensor,
+        other: LogicalTensor,
+        target: Target,
+        *,
+        cancel: threading.Event | None = None,
+        on_tile: "OnTile | None" = None,
+    ) -> "MergeMeasure":
+        """Return what one tensor is beside another one with the updates of a target, which `merging.refusal` does not refuse.
+
+        Raises as `compared`.
+        """
+        from shardscope.engine.convert.copies.work import Written
+        from shardscope.engine.convert.proofs.comparing import Tiles
+        from shardscope.engine.diffing.merging import MergeMeasure, loaded, width_of
+
+        if self._factors is None:
+            self._factors = self._open.enter_context(Tiles(self._opener, LEAST, 1))
+        products = [loaded(update, self._factors, cancel) for update in target.updates]
+        measure = MergeMeasure(one.dtype, other.dtype, products, width_of(target, one.shape))
+        items = (Written(one, one.dtype, 0), Written(other, other.dtype, 0))
+        for tile in self._beside().tiles(*items, cancel):
+            measure.add(tile.element, tile.first, tile.second)
+            if on_tile is not None:
+                on_tile(tile.element + len(tile.first) * 8 // DTYPES[one.dtype].bits)
+        return measure
 
     def _beside(self) -> "Beside":
         from shardscope.engine.diffing.tilewise import reading

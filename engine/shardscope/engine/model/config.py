@@ -57,6 +57,13 @@ class AdapterFacts(Struct, frozen=True):
     """The rank of the update."""
     lora_alpha: float | None = None
     """The update counts lora_alpha / r, or lora_alpha / sqrt(r) under `use_rslora`."""
+    rank_pattern: tuple[tuple[str, int], ...] = ()
+    """Ranks of single modules, by the end of their names; the first that fits counts."""
+    alpha_pattern: tuple[tuple[str, float], ...] = ()
+    variants: tuple[str, ...] = ()
+    """Fields that make the update something else than the product of two factors: `use_dora`."""
+    initialised: str | None = None
+    """How the factors were made, where that took something off the base's weights: `pissa`."""
     use_dora: bool | None = None
     use_rslora: bool | None = None
     fan_in_fan_out: bool | None = None

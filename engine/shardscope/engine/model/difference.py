@@ -82,6 +82,34 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     """Null where every bit is the same."""
 
 
+Merged = Literal["merged", "lost", "unmerged", "differs"]
+"""Of a tensor that an adapter changes. `merged`: it is the base plus the update, as near as rounding allows. `lost`: so it is, but the
+update is smaller than rounding everywhere, so that the base is, too. `unmerged`: it is the base. `differs`: it is something else."""
+
+
+class Merge(Struct, frozen=True, forbid_unknown_fields=True):
+    """The update that an adapter has for a tensor, and what was found of it: what stands in `values` beside it is B against A plus the
+    update.
+    """
+
+    ranks: tuple[int, ...]
+    """Of each update: several where tensors are tied, or several adapters were merged."""
+    scales: tuple[float, ...]
+    verdict: Merged | None = None
+    """Null where values were not compared."""
+    update: float | None = None
+    """The largest element of the update, without its sign."""
+    visible: int | None = None
+    """Elements whose update is larger than rounding."""
+    beyond: int | None = None
+    """Elements of B that are further from A plus the update than rounding explains."""
+    strain: float | None = None
+    """The largest error as a multiple of what rounding may do there: at most 1 where B is merged."""
+    share: float | None = None
+    """How many times the update is in the change from A to B, as the best fit has it: 1 where it was merged, 0.5 where with half the
+    scale. Null where the update is zero."""
+
+
 class TensorDifference(Struct, frozen=True, forbid_unknown_fields=True):
     """One tensor of either side, or two that belong together."""
 
@@ -99,6 +127,8 @@ class TensorDifference(Struct, frozen=True, forbid_unknown_fields=True):
     """Null where values were not compared: they were not asked for, or `note` says why."""
     note: str | None = None
     """One clause for a person."""
+    merge: Merge | None = None
+    """Where an adapter was said to be merged into B, of the tensors that it changes."""
 
     @property
     def suggested(self) -> bool:
@@ -145,6 +175,8 @@ class DiffCounts(Struct, frozen=True, forbid_unknown_fields=True):
     renamed: int = 0
     untouched: int = 0
     """Of a base model, which an adapter leaves alone."""
+    targets: int = 0
+    """Of the others, those that an adapter that was said to be merged changes."""
 
 
 class DiffDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,8 +185,9 @@ class DiffDocument(Struct, frozen=True, forbid_unknown_fields=True):
     schema: str
     same: bool
     """Whether nothing is different in what was compared."""
-    kind: Literal["checkpoints", "adapter"]
-    """`adapter`: one side is a LoRA adapter and the other its base, and `same` tells whether it fits."""
+    kind: Literal["checkpoints", "adapter", "merge"]
+    """`adapter`: one side is a LoRA adapter and the other its base, and `same` tells whether it fits. `merge`: whether B is A with
+    adapters merged into it."""
     component: Listed
     values: bool
     """Whether values were asked for."""
@@ -169,3 +202,5 @@ class DiffDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """How names were put side by side, where they are not the same."""
     tensors: tuple[TensorDifference, ...]
     """In the order of A, what only B has at the end. With `--only`, those states alone."""
+    adapters: tuple[DiffSide, ...] = ()
+    """Those that were said to be merged into B."""

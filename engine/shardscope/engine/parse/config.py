@@ -13,6 +13,7 @@ from shardscope.engine.model.blocker import Finding
 from shardscope.engine.model.config import AdapterFacts, ConfigFacts, Quantization
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.secrets import Leaf, find_secrets, find_secrets_in, shown, strings_in
+from shardscope.engine.parse import adapter_config
 from shardscope.engine.parse.fields import KEPT, MODULE, VERSION, Fields
 
 _LARGEST: Final = (1 << 63) - 1
@@ -140,6 +141,10 @@ def check_adapter_config(value: dict[str, Any]) -> AdapterFacts:
         task_type=fields.word("task_type"),
         r=rank,
         lora_alpha=None if alpha is None else float(alpha),
+        rank_pattern=adapter_config.ranks(fields, value),
+        alpha_pattern=adapter_config.alphas(fields, value),
+        variants=adapter_config.variants(value),
+        initialised=adapter_config.initialised(value),
         use_dora=fields.boolean("use_dora"),
         use_rslora=fields.boolean("use_rslora"),
         fan_in_fan_out=fields.boolean("fan_in_fan_out"),

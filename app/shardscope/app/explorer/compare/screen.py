@@ -133,10 +133,9 @@ class Compare(Frame):
         self.query_one("#first", Static).update(
             content(self.target.path, (f"  {words.side_words(document.a)}", Tone.MUTED))
         )
-        adapter = document.kind == "adapter"
         notes = [f"B  {words.side_words(document.b)}", *document.decisions]
         self._say(
-            f"{words.verdict(document)}: {words.totals(document.counts, adapter=adapter)}",
+            f"{words.verdict(document)}: {words.totals(document)}",
             Tone.OK if document.same else Tone.CAUTION,
             *notes,
         )
