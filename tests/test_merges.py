@@ -28,12 +28,13 @@ PREFIX = "base_model.model."
 
 def bf16(array: Array) -> Array:
     """Return numbers in 16 bits, rounded to the nearest, ties to even; kept in the type that holds such codes."""
-    codes = array.astype("<f4").view("<u4")
+    codes: Array = array.astype("<f4").view("<u4")
     return ((codes + 0x7FFF + ((codes >> 16) & 1)) >> 16).astype("<u2")
 
 
 def wide(codes: Array) -> Array:
-    return (codes.astype("<u4") << 16).view("<f4")
+    found: Array = (codes.astype("<u4") << 16).view("<f4")
+    return found
 
 
 def write(path: Path, tensors: Mapping[str, Array]) -> Path:

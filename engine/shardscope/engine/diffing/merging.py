@@ -182,12 +182,11 @@ class MergeMeasure:
             size = DTYPES[self._dtypes[1]].bits // 8
             words = in_words(data[at * size : (at + 1) * size], self._dtypes[1])
             self.first = First(element + at, f"{want[at]:.9g}", words)
+        kept: list[Numbers] = [found, want, base, update, off, room]
         if not finite.all():
-            found, want, base, update, off, room = (
-                each[finite] for each in (found, want, base, update, off, room)
-            )
-        if len(found):
-            self._sums(found, want, base, update, off, room)
+            kept = [each[finite] for each in kept]
+        if len(kept[0]):
+            self._sums(*kept)
 
     def _products_of(self, block: Block) -> tuple[Numbers, Numbers]:
         """Return the update of a block, and what its rounding in between may come to."""
