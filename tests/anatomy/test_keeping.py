@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shardscope.engine.anatomy import counting, layers
 from shardscope.engine.anatomy.memory import memory
-from shardscope.engine.model.anatomy import Memory
+from shardscope.engine.model.anatomy import Memory, Other, Sizes
 from shardscope.engine.parse.attention_layers import read_layers
 from shardscope.engine.parse.model_sizes import read_metadata, read_params, read_sizes
 from tests.anatomy.models import item
@@ -48,6 +48,9 @@ def figures(config: dict[str, Any], context: int = 100, **options: Any) -> Memor
         ({"model_type": "bamba", "attn_layer_indices": [3, 7]}, 0, 10),
         ({"model_type": "recurrent_gemma", "block_types": ["recurrent", "recurrent", "attention"], "attention_window_size": 8}, 4, 8),
         ({"model_type": "mamba2"}, 0, 12),
+        ({"model_type": "qwen3_next", "full_attention_interval": 4}, 0, 9),
+        ({"model_type": "llama4_text", "attention_chunk_size": 8, "no_rope_layers": []}, 9, 0),
+        ({"model_type": "llama4_text", "attention_chunk_size": 8, "no_rope_layers": [1, 0] * 6}, 6, 0),
         ({"hybrid_override_pattern": "M-M*-M-M*E-M"}, 0, 10),
         ({"layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"]}, 0, 3),
         ({"layer_types": ["sliding_attention", "chunked_attention", "hybrid_sliding", "hybrid"]}, 3, 0),
@@ -189,11 +192,26 @@ def test_layers_that_share_keys_and_values_lack_no_weights_for_them() -> None:
         if n < 6 or not name.startswith(("self_attn.k", "self_attn.v"))
     ]
     (stack,) = layers.stacks(items)
-    assert list(layers.check_stack(stack, shared=3)) == []
-    assert [each.code for each in layers.check_stack(stack, shared=2)] == ["model.layer_lacks"]
+    assert list(layers.check_stack(stack, Sizes(shared_layers=3))) == []
+    assert [each.code for each in layers.check_stack(stack, Sizes(shared_layers=2))] == ["model.layer_lacks"]
     fewer = [each for each in items if each.name != "layers.8.mlp.up_proj.weight"]
     (stack,) = layers.stacks(fewer)
-    assert [each.params["layer"] for each in layers.check_stack(stack, shared=3)] == ["8"]
+    assert [each.params["layer"] for each in layers.check_stack(stack, Sizes(shared_layers=3))] == ["8"]
+
+
+def test_one_layer_that_is_declared_to_be_other_is_not_odd() -> None:
+    names = ("q.weight", "k.weight", "v.weight", "o.weight")
+    (stack,) = layers.stacks(
+        [item(f"layers.{n}.{name}", 8 if n == 3 else 4) for n in range(5) for name in names]
+    )
+    assert [each.code for each in layers.check_stack(stack, Sizes())] == ["model.layer_odd"]
+    assert list(layers.check_stack(stack, Sizes(others=(Other(1, 0, Sizes()),)))) == []
+
+
+def test_numbers_of_little_modules_are_not_said_to_be_missing() -> None:
+    items = [item(f"merger.{n}.{name}", 4) for n in (0, 2) for name in ("weight", "bias")]
+    (family,) = layers.families(layers.stacks(items))
+    assert (family.name, family.missing) == ("merger.{0,2}", "")
 
 
 def test_the_first_layer_of_some_classes_has_no_norm() -> None:

@@ -8,13 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 from shardscope.engine.anatomy.items import Item, place_of
-from shardscope.engine.model.anatomy import Family, Kind, Shape
+from shardscope.engine.model.anatomy import Family, Kind, Shape, Sizes
 from shardscope.engine.model.blocker import Finding, Param
 from shardscope.engine.model.modules import SEPARATOR, WILD, ranges_of
 
 STACK: Final = 4
 """Tensors that a layer has at least: with fewer, numbers may count steps of a sequence, of which some hold nothing."""
 
+_CONVOLUTIONS: Final = "conv_layers"
+"""Last part of the prefix of layers whose sizes differ by design."""
 _KEYS_AND_VALUES: Final = ("self_attn.k_", "self_attn.v_")
 _NOT_IN_THE_FIRST: Final = frozenset({"attn_norm.weight", "mlp.gate.router_states_scale"})
 """What the first layer of ModernBERT and of Zaya has not."""
@@ -68,7 +70,8 @@ def families(found: Iterable[Stack]) -> Iterator[Family]:
     """Yield what repeats: each stack with its kinds of layers, and its experts."""
     for stack in found:
         kinds = _kinds(stack)
-        yield Family(stack.name, len(stack.layers), _gaps(stack.layers), tuple(kinds))
+        full = any(len(tensors) >= STACK for tensors in stack.layers.values())
+        yield Family(stack.name, len(stack.layers), _gaps(stack.layers) if full else "", tuple(kinds))
         for path, by_layer in stack.experts.items():
             every = sorted(set().union(*by_layer.values()))
             name = stack.below(WILD, path, f"{{{ranges_of(every)}}}")
@@ -141,11 +144,15 @@ def _between(present: Sequence[int], most: int = 10_000) -> list[int]:
     return missing
 
 
-def check_stack(stack: Stack, shared: int = 0) -> Iterator[Finding]:
+def check_stack(stack: Stack, sizes: Sizes | None = None) -> Iterator[Finding]:
     """Yield what is wrong within a stack: a number that is missing, a layer that lacks tensors of its like or differs in one of them.
 
-    `shared`: so many layers, the last ones, take keys and values from earlier ones, and need no weights for them.
+    `sizes` are those that are declared for its layers: the last ones may take keys and values from earlier ones, and one may be of other sizes.
     """
+    shared = sizes.shared_layers if sizes is not None else 0
+    apart = stack.prefix.endswith(_CONVOLUTIONS) or (
+        sizes is not None and any(other.full + other.windowed == 1 for other in sizes.others)
+    )
     by_signature = sorted(_by_signature(stack).items(), key=lambda each: (-len(each[1]), each[1]))
     usual, members = by_signature[0]
     if len(usual) < STACK:
@@ -170,7 +177,7 @@ def check_stack(stack: Stack, shared: int = 0) -> Iterator[Finding]:
                 "tensor": lost[0],
             }
             yield Finding("model.layer_lacks", params)
-        elif len(layers) == 1 and len(members) > 2:
+        elif len(layers) == 1 and len(members) > 2 and not apart:
             yield from _odd(stack, layers[0], signature, usual, len(members))
     yield from _experts(stack)
 

@@ -110,7 +110,7 @@ LAYER: Final[dict[str, tuple[Dims, ...]]] = {
     "fc1.weight": (("inter", "hidden"),),
     "fc2.weight": (("hidden", "inter"),),
     "mlp.fc1.weight": (("inter", "hidden"),),
-    "mlp.fc2.weight": (("hidden", "inter"),),
+    "mlp.fc2.weight": (("hidden", "inter"), ("hidden", "half")),
     # T5
     **{
         f"layer.*.{attention}.{part}.weight": (("heads*head", "hidden"),)
@@ -270,6 +270,7 @@ def named(sizes: Sizes) -> dict[str, int | None]:
         "value": sizes.value_head,
         "q": query,
         "inter": sizes.intermediate,
+        "half": None if sizes.intermediate is None else sizes.intermediate // 2,
         "einter": sizes.expert_intermediate,
         "experts": sizes.experts,
         "routed": None if routed is None else routed + sizes.further_experts,

@@ -139,6 +139,9 @@ def _rule(part: Mapping[str, Any], window: int | None) -> Callable[[int], str] |
         if isinstance(indices, list):
             held = {each for each in indices if isinstance(each, int)}
             return lambda layer: "attention" if layer in held else "mamba"
+    interval = _count(part.get("full_attention_interval"))
+    if interval is not None:
+        return lambda layer: "linear_attention" if (layer + 1) % interval else "attention"
     blocks = _words(part.get("block_types"))
     if blocks is not None and "recurrent" in blocks:
         words = ["sliding_attention" if each == "attention" else each for each in blocks]
@@ -158,6 +161,12 @@ def _sliding(part: Mapping[str, Any], kind: str | None, window: int | None) -> C
     period = _count(declared) or (_PERIODS.get(kind) if kind is not None else None)
     if period is not None:
         return lambda layer: "sliding_attention" if (layer + 1) % period else "attention"
+    if kind is not None and kind.startswith("llama4"):
+        rotated = part.get("no_rope_layers")
+        every = _count(part.get("no_rope_layer_interval")) or 4
+        if isinstance(rotated, list) and rotated:
+            return lambda layer: "chunked_attention" if rotated[layer % len(rotated)] else "attention"
+        return lambda layer: "chunked_attention" if (layer + 1) % every else "attention"
     first = _count(part.get("max_window_layers"))
     if first is not None and part.get("use_sliding_window") is True and kind != "qwen3_moe":
         return (
