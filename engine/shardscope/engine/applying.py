@@ -7,6 +7,7 @@ shard of a layout of one rank.
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Required, TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -49,24 +50,31 @@ class Applied(Struct, frozen=True):
     files: tuple[Written, ...]
 
 
+class Applying(TypedDict, total=False):
+    """What can be said of a tensor and of the work, whichever way it goes."""
+
+    tensor: Required[str]
+    """Its name in what is written."""
+    key: str | None
+    """Its name in safetensors files that are read; the same by default."""
+    state: bool
+    """Whether it is optimizer state, on which factors are refused."""
+    workers: int
+    limits: Limits | None
+    cancel: threading.Event | None
+    progress: OnProgress | None
+
+
 def assemble_files(
     lowered: Lowered,
     shards: Mapping[int, Path],
     out: Path,
-    *,
-    tensor: str,
-    key: str | None = None,
-    state: bool = False,
-    workers: int = 1,
-    limits: Limits | None = None,
-    cancel: threading.Event | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[Applying],
 ) -> Applied:
     """Write the full tensor that the shard files of all ranks make up to the file `out`.
 
-    Files are `.npy` or safetensors by their names; of a safetensors file the tensor `key` (`tensor`, by default) is read, and
-    `out` holds `tensor`. Where ranks hold the same elements the lowest is read and the others are compared with it first. `state`
-    says that it is optimizer state, on which factors are refused.
+    Files are `.npy` or safetensors by their names. Where ranks hold the same elements the lowest is read and the others are
+    compared with it first.
 
     Raises `Fault`: what is wrong first in the map, `map.shard_unknown`, `map.array`, `map.replicas_disagree`, those of
     `opened`, of `transfer` and of `Staging`, and `Cancelled`.
@@ -78,13 +86,7 @@ def assemble_files(
         out,
         {0: ""},
         suffix_of(out),
-        tensor=tensor,
-        key=key or tensor,
-        state=state,
-        workers=workers,
-        limits=limits or Limits(),
-        cancel=cancel,
-        progress=progress,
+        **options,
     )
 
 
@@ -92,18 +94,11 @@ def slice_file(
     lowered: Lowered,
     full: Path,
     out: Path,
-    *,
-    tensor: str,
-    key: str | None = None,
-    state: bool = False,
-    workers: int = 1,
-    limits: Limits | None = None,
-    cancel: threading.Event | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[Applying],
 ) -> Applied:
     """Write the shard of every rank of the full tensor in the file `full` to a new folder `out`, in the format of `full`.
 
-    Padding is zero. Arguments and faults as of `assemble_files`; a map need not hold every element.
+    Padding is zero. Faults as of `assemble_files`; a map need not hold every element.
     """
     return _move(
         whole(lowered.shape),
@@ -112,13 +107,7 @@ def slice_file(
         out,
         _names(lowered),
         suffix_of(full),
-        tensor=tensor,
-        key=key or tensor,
-        state=state,
-        workers=workers,
-        limits=limits or Limits(),
-        cancel=cancel,
-        progress=progress,
+        **options,
     )
 
 
@@ -127,18 +116,11 @@ def reshard_files(
     target: Lowered,
     shards: Mapping[int, Path],
     out: Path,
-    *,
-    tensor: str,
-    key: str | None = None,
-    state: bool = False,
-    workers: int = 1,
-    limits: Limits | None = None,
-    cancel: threading.Event | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[Applying],
 ) -> Applied:
     """Write the shards of another layout to a new folder `out`, straight from the shard files of `source`.
 
-    The full tensor is nowhere, neither in memory nor on disk. Arguments and faults as of `assemble_files`.
+    The full tensor is nowhere, neither in memory nor on disk. Faults as of `assemble_files`.
     """
     first = next(iter(shards.values()), None)
     suffix = ".npy" if first is None else suffix_of(first)
@@ -149,13 +131,7 @@ def reshard_files(
         out,
         _names(target),
         suffix,
-        tensor=tensor,
-        key=key or tensor,
-        state=state,
-        workers=workers,
-        limits=limits or Limits(),
-        cancel=cancel,
-        progress=progress,
+        **options,
     )
 
 
@@ -174,12 +150,12 @@ def _move(
     suffix: str,
     *,
     tensor: str,
-    key: str,
-    state: bool,
-    workers: int,
-    limits: Limits,
-    cancel: threading.Event | None,
-    progress: OnProgress | None,
+    key: str | None = None,
+    state: bool = False,
+    workers: int = 1,
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+    progress: OnProgress | None = None,
 ) -> Applied:
     refuse_existing(out)
     _refuse(source, besides=None if names == {0: ""} else UNCOVERED)
@@ -189,7 +165,7 @@ def _move(
     plan = compose(target, source, factors=not state)
     ranks = sorted(shards)
     with ExitStack() as stack:
-        with opened([shards[rank] for rank in ranks], key, limits) as files:
+        with opened([shards[rank] for rank in ranks], key or tensor, limits or Limits()) as files:
             by_rank = dict(zip(ranks, files, strict=True))
             kind = _fitting(source, by_rank)
 

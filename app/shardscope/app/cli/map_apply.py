@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from shardscope.engine.model.schemas import MAP_APPLIED
 
 if TYPE_CHECKING:
     from shardscope.engine import Applied, ShardMaps
+    from shardscope.engine.applying import Applying
     from shardscope.engine.model.piece import Lowered
 
 _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
@@ -105,7 +106,7 @@ def apply(
         session.interrupt.cooperative() as cancel,
         watching(session, progress, machine=as_json) as report,
     ):
-        common: dict[str, Any] = {
+        common: "Applying" = {
             "tensor": tensor,
             "key": key,
             "state": state,
