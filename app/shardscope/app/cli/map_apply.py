@@ -106,7 +106,7 @@ def apply(
         session.interrupt.cooperative() as cancel,
         watching(session, progress, machine=as_json) as report,
     ):
-        common: "Applying" = {
+        common: Applying = {
             "tensor": tensor,
             "key": key,
             "state": state,
