@@ -54,8 +54,21 @@ def lay(desk: Path) -> None:
     shutil.copy(ROOT / "docs/support-matrix.md", desk / "docs")
     shutil.copytree(ROOT / "docs/maps", desk / "docs/maps")
     Bundled().write(desk / "bundle")
+    damaged(desk)
     maps(desk)
     documents(desk)
+
+
+def damaged(desk: Path) -> None:
+    """A checkpoint whose index is of another save, and one whose download stopped within a file."""
+    for name in ("damaged", "half"):
+        shutil.copytree(FIXTURES / "hf/llama_sharded/checkpoint", desk / name)
+    index = desk / "damaged/model.safetensors.index.json"
+    stale = json.loads(index.read_text())
+    del stale["weight_map"]["lm_head.weight"]
+    write(index, stale)
+    shard = desk / "half/model-00005-of-00010.safetensors"
+    os.truncate(shard, shard.stat().st_size - 2_000)
 
 
 def maps(desk: Path) -> None:

@@ -106,7 +106,11 @@ def type_in(line: str, ends: int, capture: pytest.CaptureFixture[bytes]) -> None
     typed, _, pipe = (part.strip() for part in line.partition(" | "))
     typed, _, file = (part.strip() for part in typed.partition(" > "))
     words = [f"./{word[1:]}" if word.startswith("/") else word for word in shlex.split(typed)][1:]
-    if words and words[0] in ("convert", "reshard", "clean") and not {"--yes", "--plan-only"} & set(words):
+    if (
+        words
+        and words[0] in ("convert", "reshard", "fix", "clean")
+        and not {"--yes", "--plan-only"} & set(words)
+    ):
         words.append("--yes")
     make_room(words)
     capture.readouterr()
@@ -124,7 +128,7 @@ def type_in(line: str, ends: int, capture: pytest.CaptureFixture[bytes]) -> None
 def make_room(words: list[str]) -> None:
     """Remove what an earlier line of this desk left where this one writes, unless it says what to do with it."""
     outputs = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-o", "--output")]
-    if words[:1] in (["convert"], ["reshard"]) and not {"--replace", "--plan-only"} & set(words):
+    if words[:1] in (["convert"], ["reshard"], ["fix"]) and not {"--replace", "--plan-only"} & set(words):
         outputs += [word for word in words[2:3] if not word.startswith("-")]
     for each in map(Path, outputs):
         if each.is_dir() and each.name != "ckpt":

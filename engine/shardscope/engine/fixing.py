@@ -44,8 +44,10 @@ from shardscope.engine.source.source import Source
 Path = str | os.PathLike[str]
 FORMATS: Final = frozenset({"hf_safetensors", "peft_adapter"})
 """What can be fixed: every tensor stands whole in a safetensors file."""
-IN_PASSING: Final = frozenset({"index.absent", "index.total_size", "index.total_size_type"})
-"""What is wrong with an index and decides nothing: every output has it right, whatever was asked for."""
+IN_PASSING: Final = frozenset(
+    {"index.absent", "index.total_size", "index.total_size_type", "layout.weight_sets"}
+)
+"""What is wrong beside the tensors and decides nothing about them: every output has it right, whatever was asked for."""
 _OWN: Final = (
     "header.",
     "index.",
@@ -352,7 +354,6 @@ def _in_the_way(looked: Survey, edits: Edits, what: Sequence[Repair]) -> Iterabl
         for found in looked.found:
             if found.repair == repair and _counts(found) and found.blocker.code not in IN_PASSING:
                 said: dict[str, Param] = {"repair": repair, "code": found.blocker.code}
-                said["problem"] = found.blocker.message
                 yield blocker(Finding("fix.unasked", said), found.blocker.subject)
                 break
     unlike = [

@@ -9,7 +9,7 @@ from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.convert.jobs.tasks import layout_of
 from shardscope.engine.convert.plans.ranks import Ranks
 from shardscope.engine.convert.proofs import probing
-from shardscope.engine.convert.proofs.comparing import compare
+from shardscope.engine.convert.proofs.comparing import Beside, compared
 from shardscope.engine.geometry.transfer.compose import whole
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
@@ -53,7 +53,7 @@ def verify_staged(
     probed = sum(work.elements(file) for file in plan.files)
     says = f"{counted(probed, 'element')} read again one by one, by another way"
     if plan.options.verify == "full":
-        count = sum(work.everything(file) for file in plan.files)
+        count = work.everything()
         says = f"every byte of {counted(count, 'tensor')} compared with the source; {says}"
     return [*found, Validation("values", "held", says)]
 
@@ -125,25 +125,31 @@ class _Staged:
                     count += 1
         return count
 
-    def everything(self, file: PlannedFile) -> int:
-        """Compare every byte of a file's tensors with the source; return how many tensors."""
-        with self._open_staged(file.name) as output:
-            begins = _begins(output)
-        for item in file.tensors:
-            check(self._cancel)
-            tensor = self._tensors[item.source]
-            at = compare(
-                tensor,
-                made_tensor(item, _STAGED + file.name, begins[item.name]),
-                dtype=item.dtype,
-                layout=layout_of(item, file, tensor.shape, self._ranks),
-                opener=self._either,
-                budget_bytes=self._plan.options.memory_bytes,
-                cancel=self._cancel,
-            )
-            if at is not None:
-                raise Fault("verify.value", file=file.name, tensor=item.name, element=at)
-        return len(file.tensors)
+    def everything(self) -> int:
+        """Compare every byte of all tensors with the source; return how many tensors."""
+        count = 0
+        with Beside(self._either, self._plan.options.memory_bytes) as beside:
+            for file in self._plan.files:
+                with self._open_staged(file.name) as output:
+                    begins = _begins(output)
+                for item in file.tensors:
+                    check(self._cancel)
+                    self._compare(beside, file, item, begins[item.name])
+                    count += 1
+        return count
+
+    def _compare(self, beside: Beside, file: PlannedFile, item: PlannedTensor, begin: int) -> None:
+        tensor = self._tensors[item.source]
+        at = compared(
+            beside,
+            tensor,
+            made_tensor(item, _STAGED + file.name, begin),
+            dtype=item.dtype,
+            layout=layout_of(item, file, tensor.shape, self._ranks),
+            cancel=self._cancel,
+        )
+        if at is not None:
+            raise Fault("verify.value", file=file.name, tensor=item.name, element=at)
 
     def _either(self, name: str) -> OpenFile:
         if name.startswith(_STAGED):

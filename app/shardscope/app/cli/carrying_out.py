@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from msgspec import Struct
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+class Show(Protocol):
+    """Renders a plan that is to be confirmed."""
+
+    def __call__(self, plan: "Plan", *, width: int, color: bool, everything: bool) -> str:
+        """Return the text."""
+        ...
 
 
 class Job(Struct, frozen=True):
@@ -71,8 +79,12 @@ def carry_out(
     job: Job,
     given: dict[str, Any],
     plan: "Callable[[threading.Event, OnProgress | None], Prepared]",
+    show: "Show | None" = None,
 ) -> int:
-    """Make a plan and carry it out; take what is its own out of `given`. Say what appeared, or print the manifest."""
+    """Make a plan and carry it out; take what is its own out of `given`. Say what appeared, or print the manifest.
+
+    `show` renders the plan where it is confirmed; without it that is `plan_text.render`.
+    """
     from shardscope.engine import materialize
     from shardscope.engine.model.blocker import Severity
     from shardscope.engine.model.course import Course
@@ -85,7 +97,7 @@ def carry_out(
     with cluster as executor, session.interrupt.cooperative() as cancel:
         with watching(session, job.progress, machine=job.as_json, long=True) as report:
             prepared = plan(cancel, report)
-        confirmed = _Confirmation(session, job.word, yes=yes, machine=job.as_json)
+        confirmed = _Confirmation(session, job.word, show, yes=yes, machine=job.as_json)
         session.course = Course()
         with watching(session, job.progress, machine=job.as_json, long=True) as report:
             done = materialize(
@@ -134,15 +146,16 @@ def carry_out(
 class _Confirmation:
     """Asks a person once, with every figure on the screen."""
 
-    def __init__(self, session: Session, word: str, *, yes: bool, machine: bool) -> None:
+    def __init__(self, session: Session, word: str, show: "Show | None", *, yes: bool, machine: bool) -> None:
         self._session = session
         self._word = word
+        self._show = show
         self._yes = yes
         self._machine = machine
 
     def __call__(self, plan: "Plan") -> bool:
         if not self._machine and not self._session.quiet:
-            self._session.narrate(_plan(self._session, plan).rstrip("\n"))
+            self._session.narrate(_plan(self._session, plan, self._show).rstrip("\n"))
         course = self._session.course
         if course is not None and course.earlier is not None:
             self._session.narrate(f"\n{course.earlier.message} {course.earlier.remedy}")
@@ -161,9 +174,9 @@ class _Confirmation:
         return answer.strip() == self._word
 
 
-def _plan(session: Session, plan: "Plan") -> str:
+def _plan(session: Session, plan: "Plan", show: "Show | None") -> str:
     from shardscope.app.cli.layout import columns
     from shardscope.app.cli.plan_text import render
 
     color = wants_color(session.color, sys.stderr)
-    return render(plan, width=columns(sys.stderr), color=color, everything=bool(session.verbose))
+    return (show or render)(plan, width=columns(sys.stderr), color=color, everything=bool(session.verbose))

@@ -7,9 +7,10 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from shardscope.app.cli.fix_text import lost_parts
 from shardscope.app.cli.layout import WIDTH, Line, heading, laid_out, rows
 from shardscope.app.cli.plan_text import left_out
-from shardscope.app.explorer.target import Target, verify_command
+from shardscope.app.explorer.target import Target, quoted, verify_command
 from shardscope.engine.materializing import Converted
 from shardscope.engine.model.manifest import MANIFEST_NAME, Validation
 from shardscope.engine.model.secrets import shown
@@ -32,7 +33,7 @@ def render(
 def parts(done: Converted, source: Target, target: str, *, decoded: bool) -> Iterator[RenderableType]:
     """Yield the parts of the summary. Paths and commands are never broken into lines."""
     written = [item.name for file in done.plan.files for item in file.tensors]
-    word = "Converted" if done.plan.target is None else "Resharded"
+    word = "Fixed" if done.plan.fix is not None else "Converted" if done.plan.target is None else "Resharded"
     yield Text(word, "bold green").append(
         f"  {plural(len(set(written)), 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(done.run.staged_bytes)}",
         "not bold default",
@@ -48,9 +49,20 @@ def parts(done: Converted, source: Target, target: str, *, decoded: bool) -> Ite
     yield heading("Verified", f"then promoted by {done.promoted.how}")
     yield rows((item.what, _validation(item)) for item in done.manifest.validation)
     yield from _overflows(done)
+    if done.plan.fix is not None:
+        yield from lost_parts(done.plan.fix.lost)
     yield from left_out(done.manifest.left_out)
     yield heading("Next")
-    yield Line("  ").append(verify_command(source, target, decoded=decoded))
+    yield Line("  ").append(_next(done, source, target, decoded=decoded))
+
+
+def _next(done: Converted, source: Target, target: str, *, decoded: bool) -> str:
+    """Return the command that verifies an output: against its source, unless that cannot be read as it stands."""
+    fix = done.plan.fix
+    if fix is not None and {"salvage", "index", "header"} & set(fix.what):
+        here = f"./{target}" if target.startswith("-") else target
+        return f"shardscope verify {quoted(here)}"
+    return verify_command(source, target, decoded=decoded)
 
 
 def _path(label: str, text: str) -> Line:

@@ -55,6 +55,63 @@ def choosing(command: F) -> F:
     return command
 
 
+_SIZES = (
+    click.option(
+        "--memory",
+        type=Size(),
+        default="256MiB",
+        show_default=True,
+        help="Bytes of buffers, all workers together.",
+    ),
+    click.option(
+        "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Threads that copy."
+    ),
+    click.option(
+        "--digest",
+        type=click.Choice(["sha256", "none"]),
+        default="sha256",
+        show_default=True,
+        help="Of the output files.",
+    ),
+    click.option(
+        "--digest-source",
+        is_flag=True,
+        help="Hash the source, too, before and after, and record it in the manifest.",
+    ),
+)
+_ALONG = (
+    click.option(
+        "--config",
+        metavar="DIR",
+        type=click.Path(),
+        help="Carry configuration and tokenizer from here, not from beside the source.",
+    ),
+    click.option(
+        "--carry/--no-carry",
+        default=True,
+        show_default=True,
+        help="Copy configuration and tokenizer files along.",
+    ),
+)
+
+
+def _verify(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--verify",
+        type=click.Choice(["full", "sample", "headers"]),
+        default=default,
+        show_default=True,
+        help="How much of the staged output is compared with the source before it is promoted.",
+    )
+
+
+def copying(command: F) -> F:
+    """Add the options of a command that copies tensors as they are: what it may take, what it compares, what comes along."""
+    for option in reversed((*_SIZES, _verify("full"), *_ALONG)):
+        command = option(command)
+    return command
+
+
 _OPTIONS = (
     click.option(
         "--decode",
@@ -108,50 +165,12 @@ _OPTIONS = (
         show_default=True,
         help="Bytes of tensors in one file.",
     ),
-    click.option(
-        "--memory",
-        type=Size(),
-        default="256MiB",
-        show_default=True,
-        help="Bytes of buffers, all workers together.",
-    ),
-    click.option(
-        "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Threads that copy."
-    ),
-    click.option(
-        "--digest",
-        type=click.Choice(["sha256", "none"]),
-        default="sha256",
-        show_default=True,
-        help="Of the output files.",
-    ),
-    click.option(
-        "--digest-source",
-        is_flag=True,
-        help="Hash the source, too, before and after, and record it in the manifest.",
-    ),
-    click.option(
-        "--verify",
-        type=click.Choice(["full", "sample", "headers"]),
-        default="sample",
-        show_default=True,
-        help="How much of the staged output is compared with the source before it is promoted.",
-    ),
+    *_SIZES,
+    _verify("sample"),
     click.option(
         "--crc/--no-crc", default=True, show_default=True, help="Check the checksums that zip records carry."
     ),
-    click.option(
-        "--config",
-        metavar="DIR",
-        type=click.Path(),
-        help="Carry configuration and tokenizer from here, not from beside the source.",
-    ),
-    click.option(
-        "--carry/--no-carry",
-        default=True,
-        show_default=True,
-        help="Copy configuration and tokenizer files along.",
-    ),
+    *_ALONG,
 )
 
 

@@ -25,6 +25,7 @@ COMMANDS = (
     "plan",
     "convert",
     "reshard",
+    "fix",
     "verify",
     "diff",
     "clean",
@@ -115,6 +116,8 @@ class Front(Helped, click.Group):
                 from shardscope.app.cli.convert import convert as command
             case "reshard":
                 from shardscope.app.cli.reshard import reshard as command
+            case "fix":
+                from shardscope.app.cli.fix import fix as command
             case "verify":
                 from shardscope.app.cli.verify import verify as command
             case _:

@@ -44,7 +44,7 @@ def _grouping(outcome: Outcome) -> Repair:
 def _files(survey: Survey, outcome: Outcome) -> Iterator[Change]:
     for entry in survey.strays:
         says = f"{entry.size:,} bytes"
-        why = "it is not of the weight set"
+        why = "not chosen" if survey.chosen else "it is not of the weight set"
         yield Change("index", "file", "removed", entry.name, None, says, None, why)
     used = {number for homes in outcome.sources for number in homes}
     names = {file.name for file in outcome.files}
@@ -85,7 +85,11 @@ def _tensors(survey: Survey, outcome: Outcome) -> Iterator[Change]:
             continue
         file, other = (survey.files[each].entry.name for each in (number, kept))
         sent = survey.entries.get(name) == kept
-        why = f"a copy; the index sends loaders to {other}" if sent else f"the same as in {other}"
+        why = (
+            f"a copy; the index sends loaders to {other}"
+            if sent
+            else f"also in {other}, compared before anything is written"
+        )
         yield Change("index", "tensor", "removed", name, file, _of_tensor(tensor), None, why)
 
 
@@ -93,6 +97,9 @@ def _metadata(survey: Survey, outcome: Outcome) -> Iterator[Change]:
     for made, homes in zip(outcome.files, outcome.sources, strict=True):
         if made.kept is not None:
             continue
+        for number in homes:
+            for key, text in survey.files[number].unread.items():
+                yield Change("metadata", "metadata", "removed", key, made.name, text, None, "it is no text")
         old = [survey.files[number].metadata for number in homes]
         new = made.metadata or {}
         for key in sorted({key for metadata in old for key in metadata} | new.keys()):

@@ -54,6 +54,8 @@ class WeightFile(Struct, frozen=True):
     """In the order of the data."""
     lost: tuple[Lost, ...] = ()
     metadata: dict[str, str] = {}
+    unread: dict[str, str] = {}
+    """Metadata that are no text, as JSON, cut."""
     flaws: tuple[Flaw, ...] = ()
 
     @property
@@ -91,6 +93,7 @@ def read_file(entry: Entry, reader: Reader, limits: Limits) -> WeightFile:
         tensors=tuple(sweep.whole),
         lost=tuple(sweep.lost),
         metadata=columns.metadata,
+        unread=columns.unread,
         flaws=(*sweep.flaws, *flaws),
     )
 
@@ -210,7 +213,7 @@ class _Sweep:
                     why = "it shares bytes with another tensor"
                     self._out.setdefault(row, (finding, why))
                     self._out.setdefault(holder, (finding, why))
-            elif begin > reached:
+            elif begin > reached and not self._out:  # what is lost leaves holes that nobody has to hear of
                 missing = {"tensor": columns.names[row], "missing": begin - reached}
                 self.flaws.append(Flaw(Finding("header.gap", missing), "header"))
             if end > reached:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shardscope.engine.formats.hf_index import CrossCheck, Index, locate, read_index
 from shardscope.engine.formats.probe import Probe, explained
@@ -14,17 +15,17 @@ from shardscope.engine.formats.safetensors_sets import SUFFIX
 from shardscope.engine.formats.set_checks import check_group
 from shardscope.engine.formats.weight_sets import Layout, NumberedGroup, WeightSet, layout_of, weight_sets
 from shardscope.engine.mending.headers import Stored, WeightFile, read_file, unreadable
-from shardscope.engine.model.blocker import Blocker, Fault, blocker
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.repair import Lost, Repair
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.source import Entry, Reader
-from shardscope.engine.model.text import counted, display_name
+from shardscope.engine.model.text import counted, display_name, path_text
 
 NUMBERED: Final = "{stem}-{number:0{width}d}-of-{total:0{width}d}.safetensors"
 _GONE: Final = frozenset({"index.shard_missing", "index.shard_unreadable", "index.tensor_missing"})
-_SET_ASIDE: Final = frozenset({"layout.weight_sets", "findings.more"})
-"""What the choice of files answers, and what only counts."""
+_NAMED: Final = 6
+_COUNTED: Final = "findings.more"
 
 
 class Found(Struct, frozen=True):
@@ -61,6 +62,8 @@ class Survey(Struct, frozen=True, dict=True):
     """By the names in the index: what it calls that file, as far as that is a name."""
     index_metadata: Mapping[str, Any]
     found: tuple[Found, ...]
+    chosen: bool
+    """Whether a person chose the files by name."""
     group: NumberedGroup | None
     """That all of its files are in, with no other files."""
     numbered: frozenset[bytes]
@@ -178,9 +181,9 @@ def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
     _check(probe, index, chosen, files)
     found = [
         *(
-            Found(item, _mends(item.code, indexed=index is not None))
+            Found(item, "salvage" if item.code in _GONE else "index")
             for item in probe.blockers
-            if item.code not in _SET_ASIDE
+            if item.code != _COUNTED
         ),
         *(
             Found(blocker(flaw.finding, file.entry.text), flaw.repair)
@@ -192,7 +195,12 @@ def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
     strays = [
         each for each in (*layout.files, *(each for each, _ in layout.indexes)) if each.path not in ours
     ]
-    return Survey(
+    if strays and not globs:
+        sets = ", ".join(display_name(each.name) for each in strays[:_NAMED])
+        aside = {"count": 1 + len(strays), "sets": f"{chosen.key}, {sets}"}
+        where = path_text(claim.folder) or "."
+        found.append(Found(blocker(Finding("layout.weight_sets", aside), where), "index"))
+    looked = Survey(
         key=_key(layout, chosen, entries),
         folder=claim.folder,
         files=tuple(files),
@@ -202,18 +210,25 @@ def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
         targets={} if index is None else index.weight_map,
         index_metadata=index.metadata if index is not None and isinstance(index.metadata, dict) else {},
         found=tuple(found),
+        chosen=bool(globs),
         group=group,
         numbered=frozenset(shard.entry.path for each in layout.groups for shard in each.shards),
     )
+    return replace(looked, found=_settled(looked))
 
 
-def _mends(code: str, *, indexed: bool) -> Repair:
-    """Return what mends what a set, or its index, has wrong."""
-    if code in _GONE:
-        return "salvage"
-    if code == "layout.shard_gap":
-        return "index" if indexed else "salvage"
-    return "index"
+def _settled(looked: Survey) -> tuple[Found, ...]:
+    """Return what is wrong, where that an index misses what stands elsewhere needs no more than another index."""
+    files = {shown(item.file) for item in looked.lost}
+    gaps = any(item.code in ("index.shard_missing", "layout.shard_gap") for item in looked.lost)
+
+    def mends(each: Found) -> Repair:
+        if each.blocker.code == "layout.shard_gap":
+            return "salvage" if gaps else "index"
+        here = each.blocker.code not in _GONE or each.blocker.params.get("target") in files
+        return each.repair if here else "index"
+
+    return tuple(Found(each.blocker, mends(each)) for each in looked.found)
 
 
 def _chosen(

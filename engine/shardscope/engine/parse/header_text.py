@@ -28,6 +28,7 @@ _JSON_START: Final = re.compile(r'["\[\-0-9]|true|false|null')
 _WHITE: Final = re.compile(rb"[ \t\r\n]*+")
 _PADDING: Final = re.compile(rb"[ \t\r\n\0\xc2\xa0]*+")
 """What writers pad with by mistake, too: NUL, and the two bytes of a no-break space."""
+_SHOWN: Final = 200
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
 
 OnFault = Callable[[Fault], None]
@@ -51,6 +52,8 @@ class Columns(Struct):
     kind_of: list[int] = []
     """The distinct dtypes with shapes, and for each tensor which of them it has: see `number_kinds`."""
     metadata: dict[str, str] = {}
+    unread: dict[str, str] = {}
+    """Metadata that were left out, as JSON, cut."""
     notes: list[Finding] = []
 
 
@@ -106,8 +109,8 @@ def read_text(raw: bytes, limits: Limits, on_fault: OnFault = refuse) -> Columns
                 extra += _add_entry(columns, name, value)
         except Fault as fault:
             on_fault(fault)
-            if name == "__metadata__" and isinstance(value, _Object):
-                columns.metadata = {key: text for key, text in value if isinstance(text, str)}
+            if name == "__metadata__":
+                _leave(columns, value)
     if extra:
         columns.notes.append(Finding("header.field_extra", {"count": extra}))
     number_kinds(columns)
@@ -171,6 +174,15 @@ def _metadata(value: object, notes: list[Finding]) -> dict[str, str]:
     if (key := first_duplicate(value)) is not None:
         raise Fault("header.metadata_duplicate", key=key)
     return dict(value)
+
+
+def _leave(columns: Columns, value: object) -> None:
+    """Take what is text of metadata, and keep the rest of them to be shown."""
+    pairs = value if isinstance(value, _Object) else [("__metadata__", value)]
+    columns.metadata = {key: text for key, text in pairs if isinstance(text, str)}
+    columns.unread = {
+        key: json.dumps(text, ensure_ascii=False)[:_SHOWN] for key, text in pairs if not isinstance(text, str)
+    }
 
 
 def _add_entry(columns: Columns, name: str, value: object) -> int:

@@ -46,6 +46,21 @@ def compare(
     rank it is that rank's shard of the first one. Bytes are compared as they would be written, so that two NaNs of the same bits are equal and 0.0 is not -0.0. Raises
     `Fault`: `convert.not_comparable`, and those of `segments.cuts` and `Maker.fill`. Raises `Cancelled`.
     """
+    with Beside(opener, budget_bytes) as beside:
+        return compared(beside, one, other, dtype=dtype, rows=rows, layout=layout, cancel=cancel)
+
+
+def compared(
+    beside: "Beside",
+    one: LogicalTensor,
+    other: LogicalTensor,
+    *,
+    dtype: str | None = None,
+    rows: bool = False,
+    layout: Lowered | None = None,
+    cancel: threading.Event | None = None,
+) -> int | None:
+    """Return what `compare` does, with files and buffers that serve one pair after the other."""
     if (one.shape != other.shape and not rows and layout is None) or (
         dtype is None and one.dtype != other.dtype
     ):
@@ -54,11 +69,10 @@ def compare(
     if layout is None:
         layout = first_rows(one.shape, other.shape)
     items = Written(one, dtype, 0, layout), Written(other, dtype, 0)
-    with Beside(opener, budget_bytes) as beside:
-        for tile in beside.tiles(*items, cancel):
-            at = first_difference(tile.first, tile.second)
-            if at is not None:
-                return tile.element + at * 8 // DTYPES[dtype].bits
+    for tile in beside.tiles(*items, cancel):
+        at = first_difference(tile.first, tile.second)
+        if at is not None:
+            return tile.element + at * 8 // DTYPES[dtype].bits
     return None
 
 

@@ -42,13 +42,13 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "fix.unasked",
-        "{file:path} needs another repair first, {repair:word}: {problem:text}",
+        "{file:path} has something wrong that {repair:word} mends, which was not asked for: {code:word}.",
         "Add --what {repair:word}; `shardscope explain {code:word}` tells what is wrong.",
         "Nothing is repaired in passing: what a source has wrong is mended by the operation that is named for it, or not at all.",
     ),
     _refusal(
         "fix.damaged",
-        "{count:count part} of the checkpoint cannot be written, first {name:name} of {file:path}: {why:word}.",
+        "{count:count part} of the checkpoint cannot be written, first {name:name} in {file:path}: {why:word}.",
         "Fetch the files again, or add --what salvage: everything that is whole is then written, and what is lost is listed by name.",
         "A tensor whose bytes are missing, shared with another tensor, or not as many as its type and shape ask for, and what an "
         "index names and no file holds. Nothing of that is ever left out in silence.",
