@@ -29,7 +29,8 @@ PREFIX = "base_model.model."
 def bf16(array: Array) -> Array:
     """Return numbers in 16 bits, rounded to the nearest, ties to even; kept in the type that holds such codes."""
     codes: Array = array.astype("<f4").view("<u4")
-    return ((codes + 0x7FFF + ((codes >> 16) & 1)) >> 16).astype("<u2")
+    rounded: Array = ((codes + 0x7FFF + ((codes >> 16) & 1)) >> 16).astype("<u2")
+    return rounded
 
 
 def wide(codes: Array) -> Array:

@@ -20,6 +20,7 @@ from shardscope.app.explorer.compare.frame import At
 from shardscope.app.explorer.compare.screen import Compare
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone
 from shardscope.app.explorer.engine import ENGINE
+from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.target import Target, diff_command
 from shardscope.engine.compared import Compared
 from shardscope.engine.model.blocker import Fault
@@ -169,6 +170,58 @@ async def test_rows_open_sort_and_list_everything(folder: Path, snap: Snap) -> N
         assert names == sorted(names)
         await press(pilot, "S")
         assert [table.rows.fold(row).name for row in range(table.row_count())] == names[::-1]
+
+
+async def test_some_rows_are_listed_and_differences_are_jumped_to(folder: Path, snap: Snap) -> None:
+    app = explorer("step-100.safetensors")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, "step-200.safetensors")
+        table = screen.table
+
+        def listed() -> list[str]:
+            return [table.rows.fold(row).name for row in range(table.row_count())]
+
+        await press(pilot, "f")
+        assert listed() == ["model.layers.{0-1}.mlp.up_proj.weight"]
+        assert "1 of 4 rows   ~ changed alone   esc: all" in text(app)
+        await press(pilot, "F", "F")
+        assert screen.filter.state == "renamed"
+        assert listed() == ["lm_head.weight"]
+        await press(pilot, "escape")
+        assert len(listed()) == 4
+
+        await press(pilot, "a", "slash", *"layers.1", "enter")
+        assert screen.focused is table
+        assert listed() == [
+            "model.layers.{1,10}.self_attn.q_proj.weight",
+            "model.layers.1.mlp.up_proj.weight",
+            "model.layers.10.mlp.up_proj.weight",
+            "model.layers.11",
+        ]
+        await press(pilot, "f", "f")
+        snap(app, "searched")
+        assert "1 of 8 rows   ~ changed alone   with layers.1   esc: all" in text(app)
+        await press(pilot, "slash", *"x")
+        assert "No name has this in it" in text(app)
+        await press(pilot, "escape")
+        assert not screen.filter.on
+        assert isinstance(app.screen, Compare)
+
+        await press(pilot, "g", "n")
+        assert table.rows.fold(table.row or 0).name == "model.layers.{0-1}.mlp.up_proj.weight"
+        await press(pilot, "n", "n", "n", "n")
+        assert table.rows.fold(table.row or 0).name == "model.layers.{0-1}.mlp.up_proj.weight"
+        await press(pilot, "N")
+        assert table.rows.fold(table.row or 0).name == "model.rotary.inv_freq"
+        await press(pilot, "M")
+        assert isinstance(app.screen, ShardMap)
+        assert "nv_freq" in text(app).splitlines()[0]
+        await press(pilot, "escape", "N", "M")
+        assert "▸ head.weight" in text(app)
+        await press(pilot, "escape", "N", "M")
+        assert isinstance(app.screen, Compare)  # B has none
+        await press(pilot, "escape")
+        assert isinstance(app.screen, Explore)
 
 
 async def test_the_same_twice_and_another_path(folder: Path, snap: Snap) -> None:

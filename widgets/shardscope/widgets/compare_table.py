@@ -15,6 +15,7 @@ COLUMNS: Final = (
     Column("type and shape", 20, grow=2, tail=0.7),
     Column("values", 13, grow=2, tail=0),
 )
+EMPTY: Final = "Nothing is different"
 TONES: Final[dict[State, Tone]] = {
     "same": Tone.MUTED,
     "changed": Tone.CAUTION,
@@ -51,6 +52,10 @@ class DiffRows:
         """Return the tensors that a row stands for, by number."""
         member = self._lines[row][1]
         return self.fold(row).members if member is None else (member,)
+
+    def state(self, row: int) -> State:
+        """Return the state of a row; of one that opens, of its first tensor as it is known by now."""
+        return self.tensors[self.members(row)[0]].state
 
     @property
     def opened(self) -> frozenset[str]:
@@ -157,7 +162,7 @@ class CompareTable(VirtualTable):
     BINDING_GROUP_TITLE = "Differences"
 
     def __init__(self, rows: DiffRows) -> None:
-        super().__init__(COLUMNS, rows, empty="Nothing is different")
+        super().__init__(COLUMNS, rows, empty=EMPTY)
         self.rows = rows
 
     def show_differences(self, rows: DiffRows) -> None:

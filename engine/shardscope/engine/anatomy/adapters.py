@@ -136,7 +136,8 @@ def check_adapter(items: Iterable[Item], facts: AdapterFacts | None) -> Iterator
         yield Finding("model.adapter_pair", {"count": len(lone), "tensor": lone[0]})
     if facts is None or facts.r is None:
         return
-    other = [(module, pair.rank) for module, pair in pairs.items() if pair.rank not in (None, facts.r)]
+    declared = {None, facts.r, *(rank for _, rank in facts.rank_pattern)}
+    other = [(module, pair.rank) for module, pair in pairs.items() if pair.rank not in declared]
     if other:
         module, rank = other[0]
         params: dict[str, Param] = {"count": len(other), "declared": facts.r, "tensor": module, "found": rank}

@@ -74,6 +74,10 @@ class Frame(Screen[None]):
                 )
             yield Static(id="answer")
             yield ProgressLine()
+            yield SearchLine(
+                placeholder="a part of the names to list", id="find", compact=True, select_on_focus=False
+            )
+            yield Static(id="listed")
             yield self.table
             yield CompareDetail(())
         yield Hints()
@@ -101,6 +105,8 @@ class Frame(Screen[None]):
         busy = self.at in (At.LOOKING, At.READING)
         self.query_one(ProgressLine).display = busy
         self.table.display = self.folded is not None
+        if self.folded is None:
+            self.query_one("#find").display = self.query_one("#listed").display = False
         self.query_one(CompareDetail).display = self.folded is not None
         self.query_one(StatusLine).facts = self._facts()
         self.refresh_bindings()

@@ -10,7 +10,8 @@ from textual.worker import get_current_worker
 
 from shardscope.app.explorer.compare import workers
 from shardscope.app.explorer.compare.calls import CALLS, Calls
-from shardscope.app.explorer.compare.frame import At, Frame
+from shardscope.app.explorer.compare.frame import At
+from shardscope.app.explorer.compare.listing import Listing
 from shardscope.app.explorer.compare.messages import (
     ComparingStopped,
     Completed,
@@ -25,26 +26,23 @@ from shardscope.app.explorer.target import Target, diff_command
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.descriptor import PlaneState
 from shardscope.widgets import compare_words as words
-from shardscope.widgets.compare_detail import CompareDetail
-from shardscope.widgets.compare_table import CompareTable, DiffRows
+from shardscope.widgets.compare_table import CompareTable
 from shardscope.widgets.progress_line import ProgressLine
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Tone, content
-from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.offer import Offer
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.blocker import Blocker
-    from shardscope.engine.model.difference import TensorDifference
     from shardscope.engine.sides import Side
 
 COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
 """In the order in which the key goes through them."""
 
 
-class Compare(Frame):
+class Compare(Listing):
     """Two checkpoints."""
 
     def __init__(
@@ -58,8 +56,6 @@ class Compare(Frame):
     ) -> None:
         """`found` is what is known of the checkpoint in hand: with its tensors where it was decoded."""
         super().__init__(target, crumbs)
-        self.everything = False
-        """Whether tensors that are the same are listed, too."""
         self.sides: tuple[Side, Side] | None = None
         self.offers: tuple[Offer | None, Offer | None] = (None, None)
         self.decoded = found is not None and found.descriptor.planes.decoded is PlaneState.EXAMINED
@@ -79,7 +75,7 @@ class Compare(Frame):
 
     # Looking
 
-    @on(Input.Submitted)
+    @on(Input.Submitted, "#other")
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         path = os.path.expanduser(event.value.strip())
@@ -144,13 +140,6 @@ class Compare(Frame):
             self.set_focus(self.table)
         self._renew_dialog()
 
-    def _list(self) -> None:
-        """List what is different, or everything."""
-        if self.folded is not None:
-            folds = self.folded.everything if self.everything else self.folded.different
-            self.table.show_differences(DiffRows(self.folded.compared.document.tensors, folds))
-            self._show_row()
-
     @on(NotCompared)
     def _not_compared(self, event: NotCompared) -> None:
         self._refused(event.blocker)
@@ -204,22 +193,6 @@ class Compare(Frame):
 
     # Rows
 
-    @on(VirtualRows.RowHighlighted)
-    def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:
-        event.stop()
-        if event.rows is self.table:
-            self._show_row()
-
-    def _show_row(self) -> None:
-        item = self._item
-        self.query_one(CompareDetail).show(() if item is None else (item,))
-
-    @property
-    def _item(self) -> "TensorDifference | None":
-        """The tensor of the row, the first one of several."""
-        row = self.table.row
-        return None if row is None else self.table.rows.tensors[self.table.rows.members(row)[0]]
-
     @on(VirtualRows.RowSelected)
     def _selected(self, event: VirtualRows.RowSelected) -> None:
         event.stop()
@@ -242,12 +215,6 @@ class Compare(Frame):
         if isinstance(front, TensorDetail) and front.number < len(self.table.rows.tensors):
             front.show(self.table.rows.tensors[front.number])
 
-    @on(VirtualTable.SortRequested)
-    def _sort(self, event: VirtualTable.SortRequested) -> None:
-        event.stop()
-        self.table.sort_by(event.column, descending=event.descending)
-        self._show_row()
-
     # What the keys do
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -257,14 +224,18 @@ class Compare(Frame):
                 return self.at in (At.LOOKING, At.READING)
             case "back":
                 return self.at in (At.ASKING, At.READY)
-            case "values" | "row_values" | "all":
+            case "values" | "row_values" | "all" | "search" | "kind":
                 return self.at is At.READY
+            case "difference":
+                return self.folded is not None and self.table.row is not None
             case "component":
                 return self.at in (At.ASKING, At.READY) and self.sides is not None
             case "decode":
                 return self.at in (At.ASKING, At.READY) and any(offer is not None for offer in self.offers)
             case "copy":
                 return bool(self._other)
+            case "peek" | "peek_other" | "shard_map":
+                return self.at is At.READY and self._item is not None
             case "complete":
                 return self.focused is not None and self.focused.id == "other"
         return True
@@ -278,11 +249,6 @@ class Compare(Frame):
         row = self.table.row
         if row is not None:
             self._read(set(self.table.rows.members(row)))
-
-    def action_all(self) -> None:
-        """List tensors that are the same, too, or not."""
-        self.everything = not self.everything
-        self._list()
 
     def action_component(self) -> None:
         """Compare the next component."""
@@ -343,6 +309,48 @@ class Compare(Frame):
             self.target, self._other, values=values, decoded=decoded, component=self.component
         )
 
+    def action_shard_map(self, of_b: bool) -> None:
+        """Draw which rank holds what of the tensor of the row: in A, where A has it, or in B."""
+        from shardscope.app.explorer.compare.maps import map_of
+        from shardscope.app.explorer.shardmap.screen import ShardMap
+
+        item, number = self._item, self._number
+        if item is None or number is None or self.folded is None:
+            return
+        subject = map_of(
+            self.folded.compared,
+            number,
+            self.target,
+            of_b=of_b or item.a is None,
+            decoded=self.decoded,
+        )
+        if subject is None:
+            self.notify("B has no such tensor.", markup=False)
+        else:
+            self.app.push_screen(ShardMap(subject))
+
+    def action_peek(self) -> None:
+        """Look at the numbers of the tensor of the row: those of A, of what only B has those of B."""
+        item = self._item
+        self._show_numbers(of_b=item is not None and item.a is None)
+
+    def action_peek_other(self) -> None:
+        """Look at the numbers that B has of it."""
+        self._show_numbers(of_b=True)
+
+    def _show_numbers(self, *, of_b: bool) -> None:
+        from shardscope.app.explorer.compare.numbers import numbers_of
+        from shardscope.app.explorer.peek.opening import show
+
+        item, sides = self._item, self.sides
+        if item is None or sides is None:
+            return
+        subject = numbers_of(item, sides, self.target, of_b=of_b, decoded=self.decoded)
+        if subject is None:
+            self.notify("B has no such tensor.", markup=False)
+        else:
+            show(self.app, subject)
+
     def action_copy(self) -> None:
         """Copy the command that says the same, and show it."""
         from shardscope.app.explorer.copying import Copy, copy, harmless
@@ -356,8 +364,10 @@ class Compare(Frame):
         self.app.workers.cancel_group(self.app, "compare")
 
     def action_back(self) -> None:
-        """Out of the path, then back to the checkpoint."""
+        """Out of the path, out of the search, then back to the checkpoint."""
         if self.folded is not None and self.focused is not None and self.focused.id == "other":
             self.set_focus(self.table)
+        elif self.folded is not None and (self.filter.on or self.query_one("#find").display):
+            self._list_all()
         else:
             self.dismiss(None)
