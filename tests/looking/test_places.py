@@ -52,7 +52,8 @@ def test_the_first_of_each_kind_is_where_numpy_finds_it(dtype: str, seed: int, c
     assert found.min == (where(finite == np.nanmin(finite), each) if some else None)
     assert found.max == (where(finite == np.nanmax(finite), each) if some else None)
     assert found.nan == where(np.isnan(numbers), each)
-    assert found.infinite == where(np.isinf(numbers), each)
+    assert found.positive_infinite == where(np.isposinf(numbers), each)
+    assert found.negative_infinite == where(np.isneginf(numbers), each)
 
 
 def test_places_far_in_a_tile_and_of_packed_numbers() -> None:
@@ -61,7 +62,7 @@ def test_places_far_in_a_tile_and_of_packed_numbers() -> None:
     numbers[BLOCK * 2 + 3] = -7
     numbers[BLOCK * 2 + 8] = np.nan
     found = placed(numbers.view("u1"), "F32", len(numbers), len(numbers))
-    assert (found.min, found.max, found.nan, found.infinite) == (
+    assert (found.min, found.max, found.nan, found.positive_infinite) == (
         BLOCK * 2 + 3,
         0,
         BLOCK * 2 + 8,

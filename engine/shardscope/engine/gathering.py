@@ -122,8 +122,13 @@ class _Pass:
 
 
 def _landmarks(places: "Places", chosen: Selection) -> Landmarks:
-    min_, max_, nan, infinite = (
-        None if at is None else chosen.index(at)
-        for at in (places.min, places.max, places.nan, places.infinite)
+    def index(element: int | None) -> tuple[int, ...] | None:
+        return None if element is None else chosen.index(element)
+
+    return Landmarks(
+        index(places.min),
+        index(places.max),
+        index(places.nan),
+        index(places.positive_infinite),
+        index(places.negative_infinite),
     )
-    return Landmarks(min_, max_, nan, infinite)

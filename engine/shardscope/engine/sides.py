@@ -58,7 +58,12 @@ def side_of(
         cancel=cancel,
         progress=progress,
     )
-    side = Side(path, found, found.catalogue or Catalogue(()))
+    return side_from(found, limits)
+
+
+def side_from(found: Inspection, limits: Limits) -> Side:
+    """Return a checkpoint that was inspected with its catalogue, as `side_of` does. Raises `Fault`: those of the maps."""
+    side = Side(found.path, found, found.catalogue or Catalogue(()))
     return replace(side, catalogue=_put_together(side, limits))
 
 

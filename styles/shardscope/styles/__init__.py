@@ -14,6 +14,7 @@ SHEETS: Final = tuple(
         "report.tcss",
         "shardmap.tcss",
         "compare.tcss",
+        "peek.tcss",
         "model.tcss",
         "scan.tcss",
     )

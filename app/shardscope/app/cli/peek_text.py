@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import log2
 from typing import Final
 
 from shardscope.app.cli.paragraphs import WIDTH, wrapped
-from shardscope.engine.model.peek import Bin, Heat, PeekDocument, Statistics
+from shardscope.engine.model.peek import Heat, PeekDocument, Statistics
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.tensors import DTYPES, array_bytes
 from shardscope.widgets.compare_words import NAME, extents
+from shardscope.widgets.figure_words import LEVELS, bars, figure, part, sign, used
 from shardscope.widgets.figures import number, plural, size
 
-LEVELS: Final = ".:-=+*#%@"
-"""Of a heat map, from its smallest number above zero to its largest."""
 BARS: Final = 10
 """Lines of a histogram for each sign, at most."""
 _BAR: Final = 30
@@ -111,31 +109,15 @@ def _short(word: str, dtype: str) -> str:
 def statistics_lines(found: Statistics) -> Iterator[str]:
     """Yield the figures in two columns."""
     rows = (
-        ("numbers", number(found.numbers), "zeros", _part(found.zeros, found.numbers)),
-        ("min", _figure(found.min), "NaN", _part(found.nans, found.numbers)),
-        ("max", _figure(found.max), "+inf", _part(found.positive_infinite, found.numbers)),
-        ("mean", _figure(found.mean), "-inf", _part(found.negative_infinite, found.numbers)),
-        ("std", _figure(found.std), "sign and exponent", _used(found)),
-        ("L2", _figure(found.l2), "different values", _distinct(found)),
+        ("numbers", number(found.numbers), "zeros", part(found.zeros, found.numbers)),
+        ("min", figure(found.min), "NaN", part(found.nans, found.numbers)),
+        ("max", figure(found.max), "+inf", part(found.positive_infinite, found.numbers)),
+        ("mean", figure(found.mean), "-inf", part(found.negative_infinite, found.numbers)),
+        ("std", figure(found.std), "sign and exponent", used(found)),
+        ("L2", figure(found.l2), "different values", _distinct(found)),
     )
     for label, left, other, right in rows:
         yield f"  {label:<8}  {left:<24}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
-
-
-def _part(count: int, total: int) -> str:
-    return f"{count:,} ({100 * count / total:.2g}%)" if count and total else f"{count:,}"
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return "none"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.9g}"
-
-
-def _used(found: Statistics) -> str:
-    if found.exponent_min is None:
-        return "none"
-    return f"{plural(found.sign_exponents, 'pair')}, 2^{found.exponent_min} to 2^{found.exponent_max}"
 
 
 def _distinct(found: Statistics) -> str:
@@ -145,42 +127,12 @@ def _distinct(found: Statistics) -> str:
 def histogram_lines(found: Statistics) -> Iterator[str]:
     """Yield how many numbers there are of each sign and exponent; exponents side by side share a line where there are many."""
     yield "Finite numbers by sign and magnitude"
-    bins = found.histogram or ()
-    step = max(
-        1, *(-(-_span(some) // BARS) for some in (_of(bins, negative=True), _of(bins, negative=False)))
-    )
-    lines = [
-        (f"-2^{end} to -2^{low}", count)
-        for low, end, count in reversed(_grouped(_of(bins, negative=True), step))
-    ]
-    lines.append(("0", found.zeros))
-    lines += [(f"2^{low} to 2^{end}", count) for low, end, count in _grouped(_of(bins, negative=False), step)]
+    lines = bars(found, BARS)
     most = max(count for _, count in lines) or 1
     label = max(len(word) for word, _ in lines)
     for word, count in lines:
         bar = "#" * -(-count * _BAR // most)
-        yield f"  {word:>{label}}  {_part(count, found.numbers):<22}  {bar}".rstrip()
-
-
-def _of(bins: Sequence[Bin], *, negative: bool) -> list[Bin]:
-    return sorted((each for each in bins if each.negative is negative), key=lambda each: each.exponent)
-
-
-def _span(bins: Sequence[Bin]) -> int:
-    return bins[-1].exponent - bins[0].exponent + 1 if bins else 0
-
-
-def _grouped(bins: Sequence[Bin], step: int) -> list[tuple[int, int, int]]:
-    """Return the counts of so many exponents each, from the largest down: the largest are the telling ones."""
-    if not bins:
-        return []
-    found = []
-    end = bins[-1].exponent + 1
-    while end > bins[0].exponent:
-        count = sum(each.count for each in bins if end - step <= each.exponent < end)
-        found.append((end - step, end, count))
-        end -= step
-    return found[::-1]
+        yield f"  {word:>{label}}  {part(count, found.numbers):<22}  {bar}".rstrip()
 
 
 def heat_lines(heat: Heat) -> Iterator[str]:
@@ -197,7 +149,7 @@ def heat_lines(heat: Heat) -> Iterator[str]:
     label = max(map(len, down))
     yield "Root mean square, rows down and the last dimension across"
     for word, row in zip(down, heat.rms, strict=True):
-        line = "".join(_sign(value, low, high) for value in row)
+        line = "".join(sign(value, low, high) for value in row)
         yield f"{word:>{label}}  {line[: WIDTH - label - 2]}".rstrip()
     across = heat.column_edges
     widest = max(last - first for first, last in pairwise(across))
@@ -206,14 +158,3 @@ def heat_lines(heat: Heat) -> Iterator[str]:
         f"one sign is {each} of {number(across[-1])}; {LEVELS[0]} {low:.3g} to {LEVELS[-1]} {high:.3g} in "
         "equal factors, 0 zero, ! nothing finite"
     )
-
-
-def _sign(value: float | None, low: float, high: float) -> str:
-    if value is None:
-        return "!"
-    if not value:
-        return "0"
-    if low == high:
-        return LEVELS[len(LEVELS) // 2]
-    place = (log2(value) - log2(low)) / (log2(high) - log2(low))
-    return LEVELS[min(len(LEVELS) - 1, int(place * len(LEVELS)))]

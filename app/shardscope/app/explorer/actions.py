@@ -48,6 +48,7 @@ def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer.model import screen as model
     from shardscope.app.explorer.open import cache
     from shardscope.app.explorer.open import screen as opening
+    from shardscope.app.explorer.peek import frame as peek
     from shardscope.app.explorer.report import own_error, preview, writing
     from shardscope.app.explorer.report import screen as report
     from shardscope.app.explorer.scan import frame as scan
@@ -57,7 +58,7 @@ def _screens() -> tuple[ModuleType, ...]:
     return (
         *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
         *(compare, compare_detail, frame, convert, admission, forms, plan_step, stop),
-        *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, scan),
+        *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, scan, peek),
     )
 
 

@@ -1,6 +1,7 @@
 """What the explorer looks at, and the commands that say the same without a screen."""
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -121,6 +122,14 @@ def scan_command(target: Target, *, asked: Asked | None, component: "Listed") ->
     if asked is not None:
         words.append("--decode")
     return " ".join([*words, "--component", component] if component != "model" else words)
+
+
+def peek_command(target: Target, name: str, words: Sequence[str], *, decoded: bool) -> str:
+    """Return the `shardscope peek` of a tensor of `target`, with options of its own."""
+    given = [*options(target), *(["--decode"] if decoded else []), *words]
+    if name.startswith("-"):
+        return " ".join(["shardscope", "peek", *given, "--", _operand(target.path), quoted(name)])
+    return " ".join(["shardscope", "peek", _operand(target.path), quoted(name), *given])
 
 
 def tensors_command(

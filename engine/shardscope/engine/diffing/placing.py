@@ -7,6 +7,7 @@ from shardscope.engine.convert.proofs.probing import byte_of, place_of
 from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import ElementPlace
+from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.topology import Topology
 
@@ -41,7 +42,14 @@ def place(tensor: LogicalTensor, element: int, owner: Mapping[str, str]) -> Elem
     """
     if not 0 <= element < prod(tensor.shape):
         return None
-    found = place_of(normal_form(tensor), element)
+    return place_in(normal_form(tensor), tensor, element, owner)
+
+
+def place_in(
+    lowered: Lowered, tensor: LogicalTensor, element: int, owner: Mapping[str, str]
+) -> ElementPlace | None:
+    """Return the same for a tensor whose map is known in normal form."""
+    found = place_of(lowered, element)
     if found is None:
         return None
     shard, address, _ = found

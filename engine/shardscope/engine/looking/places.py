@@ -34,10 +34,12 @@ class Places:
         self._per_element = parts(dtype) if bits is None else DTYPES[dtype].bits // bits
         """Numbers that an element is."""
         self._ends = NO_ENDS
+        self._strange = 0
         self.min: int | None = None
         self.max: int | None = None
         self.nan: int | None = None
-        self.infinite: int | None = None
+        self.positive_infinite: int | None = None
+        self.negative_infinite: int | None = None
 
     def add(self, element: int, data: Bytes, count: int, sums: "Counted | Packed | Summed") -> None:
         """Take in `count` elements from `element` on, which `sums` has taken in before."""
@@ -47,10 +49,14 @@ class Places:
         if ends[1] != self._ends[1]:
             self.max = self._first(element, data, count, lambda numbers: numbers == ends[1])
         self._ends = ends
-        if sums.not_finite and self.nan is None:
-            self.nan = self._first(element, data, count, np.isnan)
-        if sums.not_finite and self.infinite is None:
-            self.infinite = self._first(element, data, count, np.isinf)
+        if sums.not_finite > self._strange:
+            if self.nan is None:
+                self.nan = self._first(element, data, count, np.isnan)
+            if self.positive_infinite is None:
+                self.positive_infinite = self._first(element, data, count, np.isposinf)
+            if self.negative_infinite is None:
+                self.negative_infinite = self._first(element, data, count, np.isneginf)
+        self._strange = sums.not_finite
 
     def _first(self, element: int, data: Bytes, count: int, holds: Any) -> int | None:
         """Return the first element of a tile of which a number holds; null where none does."""

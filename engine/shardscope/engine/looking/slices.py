@@ -82,13 +82,17 @@ class Selection(Struct, frozen=True):
         return Selection(self.of, tuple(indices), tuple(kept))
 
     @property
-    def words(self) -> str:
-        """The slice that selects it, as `selection` reads it; empty for a tensor without dimensions."""
-        parts = [
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the slice that selects it, one for each dimension of the tensor."""
+        return tuple(
             _written(indices, extent) if dim in self.kept else str(indices.start)
             for dim, (indices, extent) in enumerate(zip(self.indices, self.of, strict=True))
-        ]
-        return ",".join(parts)
+        )
+
+    @property
+    def words(self) -> str:
+        """The slice that selects it, as `selection` reads it; empty for a tensor without dimensions."""
+        return ",".join(self.parts)
 
 
 def _written(indices: range, extent: int) -> str:

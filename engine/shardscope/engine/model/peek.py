@@ -89,7 +89,8 @@ class Landmarks(Struct, frozen=True, forbid_unknown_fields=True):
     min: tuple[int, ...] | None = None
     max: tuple[int, ...] | None = None
     nan: tuple[int, ...] | None = None
-    infinite: tuple[int, ...] | None = None
+    positive_infinite: tuple[int, ...] | None = None
+    negative_infinite: tuple[int, ...] | None = None
 
 
 class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):

@@ -35,12 +35,19 @@ class Detail(ModalScreen[str | None]):
         Binding(
             "m", "shard_map", "Shard map", id="detail.shard_map", tooltip="Draw which rank holds what of it"
         ),
+        Binding("p", "peek", "Numbers", id="detail.peek", tooltip="Look at its numbers"),
     ]
 
-    def __init__(self, tensor: LogicalTensor, show_map: Callable[[], object] | None = None) -> None:
-        """`show_map` draws which rank holds what of it."""
+    def __init__(
+        self,
+        tensor: LogicalTensor,
+        show_map: Callable[[], object] | None = None,
+        show_numbers: Callable[[], object] | None = None,
+    ) -> None:
+        """`show_map` draws which rank holds what of it, `show_numbers` shows its numbers."""
         super().__init__()
         self._show_map = show_map
+        self._show_numbers = show_numbers
         self.tensor = tensor
         self._fragments = FragmentRows(tensor)
         self.rows = VirtualTable(
@@ -51,7 +58,7 @@ class Detail(ModalScreen[str | None]):
         """Draw the tensor over its fragments."""
         with Vertical(classes="dialog -wide") as box:
             box.border_title = "Tensor"
-            box.border_subtitle = "enter: the file   m: shard map   esc: back"
+            box.border_subtitle = "enter: the file   m: shard map   p: numbers   esc: back"
             yield Static(Content.assemble(tensor_words(self.tensor, self.rows.glyphs)), classes="whole")
             yield self.rows
 
@@ -72,6 +79,11 @@ class Detail(ModalScreen[str | None]):
         """Draw which rank holds what, in front of this dialog."""
         if self._show_map is not None:
             self._show_map()
+
+    def action_peek(self) -> None:
+        """Show its numbers, in front of this dialog."""
+        if self._show_numbers is not None:
+            self._show_numbers()
 
     @on(VirtualTable.SortRequested)
     def _sort(self, event: VirtualTable.SortRequested) -> None:

@@ -25,6 +25,7 @@ from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 if TYPE_CHECKING:
     from shardscope.app.explorer.checkpoint.panels import Found
     from shardscope.app.explorer.checkpoint.workspace import Workspace
+    from shardscope.app.explorer.peek.messages import PeekWanted
     from shardscope.app.explorer.shardmap.messages import MapWanted
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.model.blocker import Blocker
@@ -254,6 +255,14 @@ class Explore(Examination):
     @on(PartChosen)
     def _part_chosen(self, event: PartChosen) -> None:
         self.post_message(Chosen(os.path.join(self.target.path, os.fsdecode(event.path))))
+
+    def on_peek_wanted(self, event: "PeekWanted") -> None:
+        """Show the numbers of a tensor."""
+        from shardscope.app.explorer.peek.opening import open_peek
+
+        event.stop()
+        if self.found is not None:
+            open_peek(self.app, self.target, self.found, event, self.action_decode)
 
     def on_map_wanted(self, event: "MapWanted") -> None:
         """Draw which rank holds what of a tensor."""

@@ -54,6 +54,13 @@ class Workspace(Layouts):
             tooltip="Draw which rank holds what of the tensor under the cursor",
         ),
         Binding(
+            "p",
+            "peek",
+            "Numbers",
+            id="explore.peek",
+            tooltip="Look at the numbers of the tensor under the cursor: values, statistics, histogram, heat map",
+        ),
+        Binding(
             "b",
             "bytes",
             "Bytes",
@@ -203,8 +210,15 @@ class Workspace(Layouts):
             if file is not None and self.file_tree.reveal_subject(file):
                 self._go_to_files()
 
+        from shardscope.app.explorer.peek.messages import PeekWanted
+
         tensor, whole = event.tensor, event.whole
-        self.app.push_screen(Detail(whole, lambda: self.post_message(MapWanted(tensor, whole))), chosen)
+        detail = Detail(
+            whole,
+            lambda: self.post_message(MapWanted(tensor, whole)),
+            lambda: self.post_message(PeekWanted(tensor, whole)),
+        )
+        self.app.push_screen(detail, chosen)
 
     def on_tensor_views_names_wanted(self, event: "TensorViews.NamesWanted") -> None:
         """Copy names of tensors, and show them."""
@@ -226,6 +240,21 @@ class Workspace(Layouts):
             self.post_message(MapWanted(panel.tensor, panel.whole(panel.row)))
         else:
             self.notify("A map is of one tensor: open the module, and choose one in it.", markup=False)
+
+    async def action_peek(self) -> None:
+        """Look at the numbers of the tensor under the cursor; where none is listed, ask whether to decode."""
+        from shardscope.app.explorer.peek.messages import PeekWanted
+        from shardscope.widgets.tensor_table import TensorPanel
+
+        panel = self.panels.front
+        if not isinstance(panel, TensorPanel):
+            return
+        if panel.tensor is not None and panel.row is not None:
+            self.post_message(PeekWanted(panel.tensor, panel.whole(panel.row)))
+        elif not self._found.descriptor.tensors.count:
+            await self.run_action("screen.decode")
+        else:
+            self.notify("Numbers are of one tensor: open the module, and choose one in it.", markup=False)
 
     async def action_back(self) -> None:
         """Go one level up: out of the search, the files, the preview, the panel; further up is the screen's."""
@@ -256,6 +285,9 @@ class Workspace(Layouts):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which keys work now: matches are gone through while there is a search."""
+        if action == "peek":
+            listed = self.panels.active == "tensors" and self._found.descriptor.tensors.count
+            return bool(listed) or (self.panels.active == "tensors" and bool(self._found.offered))
         if action == "shard_map":
             return self.panels.active == "tensors" and bool(self._found.descriptor.tensors.count)
         if action == "open_part":

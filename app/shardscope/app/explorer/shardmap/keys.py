@@ -33,6 +33,13 @@ BINDINGS: Final[list[BindingType]] = [
         tooltip="Which rank gives how many bytes to which rank of the target",
     ),
     Binding("g", "go_to", "Element", id="shardmap.go_to", tooltip="Go to an element by its index"),
+    Binding(
+        "P",
+        "peek",
+        "Numbers",
+        id="shardmap.peek",
+        tooltip="Look at the numbers, from the element of the cursor on",
+    ),
     Binding("y", "copy", "Copy command", id="shardmap.copy", tooltip="Copy the command that says the same"),
     Binding("d", "decode", "Decode", id="shardmap.decode", tooltip="Go back and ask whether to decode"),
     _quiet("o", "holder", "holder", "Other holder", "Tell another of the ranks that hold the element"),

@@ -23,6 +23,7 @@ def open_map(
         inspection=found.inspection,
         tensor=whole_of(wanted.tensor) if whole is None else whole,
         is_decoded=whole is not None,
+        spec=wanted.tensor,
         asked=found.asked,
         offer=found.offered,
     )

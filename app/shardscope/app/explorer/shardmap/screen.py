@@ -1,6 +1,7 @@
 """The shard map: one tensor as a picture of who holds what, with a cursor, and against a target."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -207,7 +208,7 @@ class ShardMap(Screen["str | None"]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Tell which keys work now."""
-        if action in ("copy", "back"):
+        if action in ("copy", "back", "peek"):
             return True
         if action == "decode":
             return bool(self.subject.offer)
@@ -352,6 +353,28 @@ class ShardMap(Screen["str | None"]):
             command = self.subject.command()
         self.app.copy_to_clipboard(command)
         self.app.push_screen(CopiedCommand(command))
+
+    def action_peek(self) -> None:
+        """Show the numbers, in front of this screen."""
+        from shardscope.app.explorer.peek.opening import show
+        from shardscope.app.explorer.peek.subject import Subject as Numbers
+        from shardscope.engine.model.blocker import Fault
+
+        subject, index = self.subject, None
+        if self.sight is not None and not self.sight.on_target:
+            with suppress(Fault):
+                index = self.sight.spot.index
+        numbers = Numbers(
+            target=subject.target,
+            inspection=subject.inspection,
+            name=subject.tensor.name,
+            part_of=subject.tensor.part_of,
+            spec=subject.spec,
+            at=index,
+            asked=subject.asked,
+            offer=subject.offer,
+        )
+        show(self.app, numbers, self.action_decode)
 
     def action_decode(self) -> None:
         """Go back, and have the question about decoding asked."""

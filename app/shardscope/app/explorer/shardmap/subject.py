@@ -9,6 +9,7 @@ from shardscope.app.explorer.target import Asked, Target, options, quoted, tenso
 if TYPE_CHECKING:
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.model.catalogue import LogicalTensor
+    from shardscope.engine.model.tensors import TensorSpec
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Subject:
     tensor: "LogicalTensor"
     is_decoded: bool
     """Whether the catalogue has it: its fragments and its map are known."""
+    spec: "TensorSpec | None" = None
+    """The row of the table, where it was chosen there."""
     asked: Asked | None = None
     """What was decoded; None where nothing was."""
     offer: str = ""

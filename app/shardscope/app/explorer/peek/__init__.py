@@ -1,0 +1,1 @@
+"""The screen on which the numbers of one tensor are looked at."""

@@ -1,0 +1,86 @@
+"""The engine calls of the screen, in one place: a value, so that a test hands in others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from shardscope.app.explorer.peek.subject import Subject
+from shardscope.engine.model.progress import OnProgress
+
+if TYPE_CHECKING:
+    from shardscope.app.explorer.peek.sight import Ask
+    from shardscope.engine.gathering import OnGathered, Wanted
+    from shardscope.engine.looking.slices import Selection
+    from shardscope.engine.model.catalogue import LogicalTensor
+    from shardscope.engine.model.gathered import Gathered
+    from shardscope.engine.model.window import Window
+    from shardscope.engine.sides import Side
+
+WHOLE: Final = frozenset({"hf_safetensors"})
+"""Formats of which a row of a header is the whole tensor."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls. Each of them blocks, so that only workers make them. They raise `Fault` and `Cancelled`."""
+
+    open: "Callable[[Subject, Event], tuple[Side, LogicalTensor]]"
+    """Finds the tensor."""
+    window: "Callable[[Side, LogicalTensor, Ask, Event], Window]"
+    gather: "Callable[[Side, LogicalTensor, Selection, Wanted, Event, OnProgress, OnGathered], Gathered]"
+
+
+def _open(subject: Subject, cancel: Event) -> "tuple[Side, LogicalTensor]":
+    from shardscope.engine.model.descriptor import PlaneState
+    from shardscope.engine.peeking import tensor_of
+
+    side = _side(subject, cancel)
+    decoded = side.found.descriptor.planes.decoded is PlaneState.EXAMINED
+    return side, tensor_of(side, subject.name, subject.part_of, decoded=decoded)
+
+
+def _side(subject: Subject, cancel: Event) -> "Side":
+    from shardscope.engine.model.catalogue import Catalogue
+    from shardscope.engine.sides import Side, side_from, side_of
+    from shardscope.engine.tensormaps import whole_of
+
+    found, target, spec = subject.inspection, subject.target, subject.spec
+    if subject.side is not None:
+        return subject.side
+    if found.catalogue is not None:
+        return side_from(found, target.limits)
+    is_whole = found.descriptor.classification.format in WHOLE
+    if spec is not None and is_whole and found.tensors.names.count(spec.name) == 1:
+        return Side(target.path, found, Catalogue((whole_of(spec),)))  # at once: nothing is inspected again
+    return side_of(target.path, limits=target.limits, hf_cache=target.hf_cache, cancel=cancel)
+
+
+def _window(side: "Side", tensor: "LogicalTensor", ask: "Ask", cancel: Event) -> "Window":
+    from shardscope.engine.windows import window
+
+    return window(side, tensor, ask.part, ask.bits, cancel=cancel)
+
+
+def _gather(
+    side: "Side",
+    tensor: "LogicalTensor",
+    chosen: "Selection",
+    wanted: "Wanted",
+    cancel: Event,
+    progress: OnProgress,
+    on_gathered: "OnGathered",
+) -> "Gathered":
+    from shardscope.engine.gathering import gather
+    from shardscope.engine.peeking import MEMORY
+    from shardscope.engine.windows import check_readable, opened
+
+    check_readable(tensor, wanted.bits)
+    with opened(side, tensor, chosen, MEMORY) as tiles:
+        return gather(
+            tensor, chosen, wanted, tiles, cancel=cancel, progress=progress, on_gathered=on_gathered
+        )
+
+
+CALLS: Final = Calls(_open, _window, _gather)
+"""Of this installation."""
