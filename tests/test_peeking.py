@@ -174,7 +174,7 @@ def test_a_tensor_behind_a_pickle_asks_for_decoding() -> None:
 
 
 def test_a_quantised_type_is_not_guessed() -> None:
-    fault = refused(FIXTURES / "gguf/llama_mixed/checkpoint", "blk.0.attn_q.weight")
+    fault = refused(FIXTURES / "gguf/llama_mixed_be/checkpoint", "blk.0.attn_q.weight")
 
     assert fault.finding.code == "peek.unreadable"
 

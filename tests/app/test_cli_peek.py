@@ -118,3 +118,22 @@ def test_packed_integers_are_taken_apart(command: Command, tmp_path: Path) -> No
         said = command("peek", str(packed), *arguments, "--json")
         assert said.code == ExitCode.USAGE
         assert json.loads(said.out)["error"]["code"] == "peek.bits"
+
+
+def test_a_packed_weight_says_what_its_numbers_are_made_of(command: Command, tmp_path: Path) -> None:
+    name = "model.layers.0.up"
+    tensors = {
+        f"{name}.qweight": np.full((1, 8), 0x76543210, "i4"),
+        f"{name}.qzeros": np.full((1, 1), 0x33333333, "i4"),
+        f"{name}.scales": np.full((1, 8), 0.5, "f2"),
+    }
+    save_file(tensors, tmp_path / "model.safetensors")
+
+    said = command("peek", str(tmp_path), f"{name}.weight", "--logical", "--columns", "8")
+
+    assert said.code == ExitCode.OK
+    assert "  packed as GPTQ in I32 [1, 8], 32 B: (q - z - 1) * scale of the output and the" in said.out
+    assert f"  group; with {name}.scales, {name}.qzeros" in said.out
+    row = next(line for line in said.out.splitlines() if line.startswith("0 "))
+    assert row.split()[1:] == ["-2", "-1.5", "-1", "-0.5", "0", "0.5", "1", "1.5"]
+    assert command("peek", str(tmp_path), "absent", "--logical").code == ExitCode.USAGE

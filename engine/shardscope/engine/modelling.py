@@ -314,6 +314,11 @@ def _beside(found: Inspection) -> dict[str, Entry]:
         folder = folder.rpartition("/")[0]
 
 
+def packing_of(found: Inspection) -> Packing | None:
+    """Return what the configuration beside the weights declares of quantisation; null where it declares nothing."""
+    return _declared(found).packing
+
+
 class _Reading:
     """Configurations of one source, read within its limits."""
 

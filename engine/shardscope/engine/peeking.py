@@ -23,6 +23,7 @@ from shardscope.engine.model.peek import Grid, PeekDocument
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import PEEK
 from shardscope.engine.sides import Side, side_of
+from shardscope.engine.unpacking import described, of_blocks, unpacked
 from shardscope.engine.windows import check_readable, elements, opened, word_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class PeekOptions(Struct, frozen=True):
     slice: str | None = None
     bits: int | None = None
     """1, 2 or 4: integers are taken apart into such numbers, from the lowest bit on."""
+    logical: bool = False
+    """Of a packed weight, the numbers that it stands for. Blocks of ggml are always taken apart."""
     rank: int | None = None
     """Of several tensors of one name, that of this rank."""
     statistics: bool = False
@@ -94,13 +97,17 @@ def peek(
     side = side_of(
         path, limits=bounds, hf_cache=hf_cache, decoding=decoding, cancel=cancel, progress=progress
     )
-    tensor = tensor_of(side, name, wanted.rank, decoded=decoding is not None)
+    if wanted.logical:
+        tensor: LogicalTensor = unpacked(side, name)
+    else:
+        tensor = tensor_of(side, name, wanted.rank, decoded=decoding is not None)
     return look(side, tensor, wanted, cancel=cancel, progress=progress)
 
 
 def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool = False) -> LogicalTensor:
     """Return the tensor of a name; `decoded`: what needs decoding was decoded, as far as it could be.
 
+    Blocks of ggml come as the numbers that they stand for (`unpacking.of_blocks`).
     Raises `Fault`: `peek.no_tensor`, `peek.opaque`, `peek.unread`, `peek.several`; where it is not there, errors of inspection first.
     """
     tensors = side.catalogue.tensors
@@ -117,7 +124,7 @@ def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool =
         raise Fault("peek.no_tensor", tensor=name, count=len(tensors), nearest=near[0] if near else "none")
     if len(found) > 1 and found[0].part_of is not None:
         raise Fault("peek.several", tensor=name, count=len(found), rank=found[0].part_of)
-    return found[0]
+    return of_blocks(side, found[0]) or found[0]
 
 
 def in_the_way(side: Side) -> tuple[Blocker, ...]:
@@ -165,6 +172,7 @@ def look(
             elements=chosen.elements,
             fragments=len(tensor.fragments),
             files=tuple(dict.fromkeys(each.record.file for each in tensor.fragments)),
+            packing=described(tensor),
             grid=_grid(tensor, chosen, options, tiles),
         )
         if options.everything:

@@ -41,13 +41,16 @@ def check_readable(tensor: LogicalTensor, bits: int | None = None) -> None:
 def opened(side: Side, tensor: LogicalTensor, chosen: Selection, memory_bytes: int = 0) -> "Iterator[Tiles]":
     """Open what a selection of a tensor is read with. Leaving it verifies every file (`source.changed`)."""
     from shardscope.engine.convert.proofs.comparing import Tiles
+    from shardscope.engine.looking.packed.reading import Unpacking
+    from shardscope.engine.looking.packed.recipe import Unpacked
 
     budget = max(LEAST, memory_bytes - SCRATCH)
     if chosen.run * DTYPES[tensor.dtype].bits // 8 < RUN:
         budget = SCATTERED
+    kind = Unpacking if isinstance(tensor, Unpacked) else Tiles
     with (
         Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
-        Tiles(opener_of(source, side.found.inventory), budget, 1) as tiles,
+        kind(opener_of(source, side.found.inventory), budget, 1) as tiles,
     ):
         yield tiles
 

@@ -20,6 +20,7 @@ MOST = 64
         ("shardscope peek ./ckpt lm_head.weight --slice '5,:8'", "The first numbers of one row."),
         ("shardscope peek ./ckpt lm_head.weight --stats --histogram", "What all of them come to."),
         ("shardscope peek ./ckpt lm_head.weight --heat", "Where they are large, and where small."),
+        ("shardscope peek ./gptq model.layers.0.mlp.up_proj --logical", "A packed weight, as numbers."),
         ("shardscope peek ./zero embed.weight --decode --stats --json", "For a program."),
     ),
     notes="""A slice is written as numpy has it: an index, START:STOP:STEP, `...`; steps are above zero. Only the stretches of files
@@ -54,6 +55,11 @@ MOST = 64
     type=click.Choice(["1", "2", "4"]),
     help="Take packed integers apart into numbers of so many bits, from the lowest bit on.",
 )
+@click.option(
+    "--logical",
+    is_flag=True,
+    help="Of a packed weight, the numbers that it stands for, by its name or that of its module.",
+)
 @click.option("--rank", type=click.IntRange(0), help="Of several tensors of one name, that of this rank.")
 @click.option("--decode", is_flag=True, help="Read pickles as data in a contained worker, for this run.")
 @click.option("--memory", type=Size(), default="64MiB", show_default=True, help="Bytes of buffers.")
@@ -73,6 +79,7 @@ def peek(
     rows: int,
     columns: int,
     bits: str | None,
+    logical: bool,
     rank: int | None,
     decode: bool,
     memory: int,
@@ -87,6 +94,7 @@ def peek(
     options = peeking.PeekOptions(
         slice=part,
         bits=None if bits is None else int(bits),
+        logical=logical,
         rank=rank,
         statistics=stats or histogram,
         histogram=histogram,

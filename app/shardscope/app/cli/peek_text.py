@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from shardscope.app.cli.paragraphs import WIDTH, wrapped
-from shardscope.engine.model.peek import Heat, PeekDocument, Statistics
+from shardscope.engine.model.peek import Heat, PackedWeight, PeekDocument, Statistics
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.tensors import DTYPES, array_bytes
 from shardscope.widgets.compare_words import NAME, extents
@@ -22,6 +22,8 @@ def text_lines(document: PeekDocument) -> Iterator[str]:
     name = shown(document.name, NAME) or "''"
     yield from (name[at : at + WIDTH] for at in range(0, len(name), WIDTH))
     yield from wrapped(_what(document), 2, first="  ")
+    if document.packing is not None:
+        yield from wrapped(_packing(document.packing), 2, first="  ")
     yield ""
     yield from grid_lines(document)
     if document.statistics is not None:
@@ -49,6 +51,12 @@ def _what(document: PeekDocument) -> str:
     if document.slice is not None:
         said += f"; selected {extents(document.selected)}, {plural(document.elements, 'element')}"
     return said
+
+
+def _packing(packed: PackedWeight) -> str:
+    stored = f"{packed.dtype} {extents(packed.shape)}, {size(array_bytes(packed.dtype, packed.shape))}"
+    beside = ", ".join(shown(name, 80) for name in packed.companions)
+    return f"packed as {packed.scheme} in {stored}: {packed.formula}{f'; with {beside}' if beside else ''}"
 
 
 def grid_lines(document: PeekDocument) -> Iterator[str]:

@@ -169,6 +169,17 @@ def layout(found: Selection) -> Lowered | None:
     return _one_rank(found.of, found.shape, [_piece(found.of, found.indices, found.shape)])
 
 
+def boxed(of: tuple[int, ...], view: tuple[int, int], indices: tuple[range, range]) -> Lowered | None:
+    """Return the map of one rank that has some rows and columns of a tensor that is looked at as a matrix of as many elements.
+
+    Null where that is the whole tensor.
+    """
+    block = (len(indices[0]), len(indices[1]))
+    if block == view:
+        return None
+    return Lowered(of, _one_rank(view, block, [_piece(view, indices, block)]).ranks)
+
+
 def edges(extent: range, most: int) -> tuple[range, ...]:
     """Return the first and the last of some indices, in one range or two, at most so many."""
     if len(extent) <= most:

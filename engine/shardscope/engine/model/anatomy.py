@@ -94,6 +94,8 @@ class Packing(Struct, frozen=True):
     """Rows and columns that share a scale."""
     left_out: int = 0
     """Modules that are named as not quantised."""
+    form: str | None = None
+    """The variant of the method, where it has several (`checkpoint_format`)."""
 
 
 class Parameters(Struct, frozen=True, forbid_unknown_fields=True):

@@ -93,6 +93,22 @@ class Landmarks(Struct, frozen=True, forbid_unknown_fields=True):
     negative_infinite: tuple[int, ...] | None = None
 
 
+class PackedWeight(Struct, frozen=True, forbid_unknown_fields=True):
+    """A packed weight, where the numbers that are shown are those that it stands for."""
+
+    scheme: str
+    formula: str
+    """How a number is worked out: q is what is stored, z a zero point, e an exponent."""
+    tensor: str
+    """The packed tensor, exact."""
+    dtype: str
+    """As it is stored."""
+    shape: tuple[int, ...]
+    """As it is stored; of blocks of ggml that of the numbers."""
+    companions: tuple[str, ...]
+    """Tensors that were read beside it, exact: scales, zero points and their like."""
+
+
 class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """One tensor looked at. Nothing in it says where the checkpoint is."""
 
@@ -119,5 +135,7 @@ class PeekDocument(Struct, frozen=True, forbid_unknown_fields=True):
     landmarks: Landmarks | None = None
     """With statistics."""
     heat: Heat | None = None
+    packing: PackedWeight | None = None
+    """Null where the numbers are those that are stored."""
     profiles: tuple[Profile, ...] | None = None
     """One for each dimension of the selection. Null where it was not asked for."""

@@ -284,6 +284,7 @@ def read_packing(value: Mapping[str, Any]) -> Packing | None:
         else None,
         block=_block(declared.get("weight_block_size")),
         left_out=min(len(ignored), KEPT) if isinstance(ignored, list) else 0,
+        form=fields.word("checkpoint_format"),
     )
 
 

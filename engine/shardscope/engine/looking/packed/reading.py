@@ -1,0 +1,131 @@
+"""Packed weights read as the numbers that they stand for: a window of packed elements and of each companion at a time.
+
+Whatever reads tensors tile by tile reads these, too: they are tensors of 32-bit floats, of which no byte stands in a file.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardscope.engine.convert.copies.work import Written
+from shardscope.engine.convert.proofs.comparing import Stretch, Tiles
+from shardscope.engine.looking.packed.formulas import FORMULAS
+from shardscope.engine.looking.packed.recipe import Recipe, Unpacked
+from shardscope.engine.looking.slices import boxed
+from shardscope.engine.looking.statistics import Bytes
+from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.piece import Lowered, Piece, row_major
+from shardscope.engine.model.progress import check
+
+STEP: Final = 1 << 17
+"""Numbers that are worked out at one time. All arrays on the way are a small multiple of it."""
+ONCE: Final = 1 << 20
+"""Numbers of a part that is selected in pieces, at most."""
+
+Places = NDArray[np.int64]
+
+
+class Unpacking(Tiles):
+    """Reads `Unpacked` tensors, alone, as well as others. It serves one thread."""
+
+    def stretches(self, items: Sequence[Written], cancel: threading.Event | None = None) -> Iterator[Stretch]:
+        """Yield tensors of as many elements tile by tile.
+
+        Raises `Fault`: those of `Tiles.stretches`; `Cancelled`.
+        """
+        if len(items) != 1 or not isinstance(items[0].tensor, Unpacked) or items[0].tensor.recipe is None:
+            yield from super().stretches(items, cancel)
+            return
+        recipe = items[0].tensor.recipe
+        where = _Where(items[0].layout, items[0].elements)
+        for low in range(0, items[0].elements, STEP):
+            check(cancel)
+            high = min(low + STEP, items[0].elements)
+            with np.errstate(all="ignore"):
+                numbers = self._numbers(recipe, where, low, high)
+            yield Stretch(low, high - low, (numbers.astype("<f4", copy=False).view(np.uint8),))
+
+    def _numbers(self, recipe: Recipe, where: "_Where", low: int, high: int) -> NDArray[np.float32]:
+        run = where.run(low, high)
+        if run is None:
+            return self._scattered(recipe, where.places(low, high))
+        begin, end = run
+        width = recipe.inputs
+        rows = range(begin // width, (end - 1) // width + 1)
+        if len(rows) == 1:
+            columns = range(begin % width, (end - 1) % width + 1)
+            return self._window(recipe, rows, columns).reshape(-1)
+        found = self._window(recipe, rows, range(width)).reshape(-1)
+        skipped = rows.start * width
+        return found[begin - skipped : end - skipped]
+
+    def _scattered(self, recipe: Recipe, places: Places) -> NDArray[np.float32]:
+        """Return numbers at any places, by windows of rows that are as far from each other."""
+        rows, columns = np.divmod(places, recipe.inputs)
+        used, first, last = np.unique(rows), int(columns.min()), int(columns.max())
+        steps = np.diff(used)
+        even = len(steps) == 0 or bool((steps == steps[0]).all())
+        if len(places) > 1 and (not even or len(used) * (last + 1 - first) > 4 * STEP):
+            half = len(places) // 2
+            return np.concatenate([self._scattered(recipe, part) for part in (places[:half], places[half:])])
+        step = int(steps[0]) if len(steps) else 1
+        begin = int(used[0])
+        found = self._window(recipe, range(begin, int(used[-1]) + 1, step), range(first, last + 1))
+        picked: NDArray[np.float32] = found[(rows - begin) // step, columns - first]
+        return picked
+
+    def _window(self, recipe: Recipe, rows: range, columns: range) -> NDArray[np.float32]:
+        return FORMULAS[recipe.method](recipe, self.window, rows, columns)
+
+    def window(self, tensor: LogicalTensor, view: tuple[int, int], rows: range, columns: range) -> Bytes:
+        """Return the bytes of some rows and columns of a tensor that is looked at as a matrix of another shape."""
+        part = boxed(tensor.shape, view, (rows, columns))
+        data = [
+            stretch.data[0].copy() for stretch in super().stretches([Written(tensor, tensor.dtype, 0, part)])
+        ]
+        return data[0] if len(data) == 1 else np.concatenate([np.empty(0, np.uint8), *data])
+
+
+class _Where:
+    """Which elements of a tensor are wanted, in their order."""
+
+    def __init__(self, layout: Lowered | None, elements: int) -> None:
+        self._layout = layout
+        self._elements = elements
+        pieces = () if layout is None else layout.ranks[0].pieces
+        self._alone = pieces[0] if len(pieces) == 1 and pieces[0].elements == elements else None
+        self._all: Places | None = None
+
+    def run(self, low: int, high: int) -> tuple[int, int] | None:
+        """Return where elements stand that follow each other; null where they do not."""
+        if self._layout is None:
+            return low, high
+        found = self.places(low, high)
+        begin, end = int(found[0]), int(found[-1]) + 1
+        return (begin, end) if end - begin == high - low and bool((np.diff(found) == 1).all()) else None
+
+    def places(self, low: int, high: int) -> Places:
+        """Return the addresses of elements in the tensor."""
+        if self._layout is None:
+            return np.arange(low, high)
+        if self._alone is not None and self._alone.dest.strides == row_major(self._alone.shape):
+            return _addresses(self._alone, self._alone.source, low, high)
+        if self._all is None:
+            self._all = np.zeros(self._elements, np.int64)
+            for piece in self._layout.ranks[0].pieces:
+                to = _addresses(piece, piece.dest, 0, piece.elements)
+                self._all[to] = _addresses(piece, piece.source, 0, piece.elements)
+        return self._all[low:high]
+
+
+def _addresses(piece: Piece, side: Any, low: int, high: int) -> Places:
+    """Return the addresses of elements of a piece on one side."""
+    found = np.full(high - low, side.offset, np.int64)
+    rest = np.arange(low, high)
+    for extent, stride in zip(reversed(piece.shape), reversed(side.strides), strict=True):
+        rest, index = np.divmod(rest, extent)
+        found += index * stride
+    return found
