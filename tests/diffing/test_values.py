@@ -4,12 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from shardscope.engine.convert.copies.contents import Contents
+from shardscope.engine.diffing.alike import Alike, stored_alike
 from shardscope.engine.diffing.measuring import BLOCK
 from shardscope.engine.diffing.numbers import in_words, table, values
 from shardscope.engine.diffing.placing import index_of, place
 from shardscope.engine.diffing.values import Comparing, Values, refusal
-from shardscope.engine.model.catalogue import LogicalTensor
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.catalogue import Fragment, LogicalTensor
+from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.tensors import DTYPES
 from tests.convert.material import Array, boxes, noise, opened, put, single
@@ -194,3 +199,72 @@ def test_an_element_that_no_fragment_holds_has_no_place(tmp_path: Path) -> None:
     half = boxes("t", "F32", (4, 4), [((0, 0), (2, 4), record, 0)])
     assert place(half, 15, {}) is None
     assert place(half, 99, {}) is None
+
+
+def test_what_is_stored_alike_is_compared_as_bytes_and_padding_does_not_count(tmp_path: Path) -> None:
+    full = noise((64, 1024), "F32")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    one, other = (columns(tmp_path / name, full, "F32", 4) for name in ("a", "b"))
+    first, second = (tagged(tensor, name) for tensor, name in ((one, "a"), (other, "b")))
+    assert stored_alike(first, second)
+    with opened(tmp_path) as opener, Contents(opener) as contents:
+        assert Alike(contents).same(first, second)
+    assert held(tmp_path, first, second).figures.verdict == "bits"
+
+    path = tmp_path / second.fragments[2].record.file
+    data = bytearray(path.read_bytes())
+    data[second.fragments[2].record.begin + second.fragments[2].offset + 4 * 300] ^= 1
+    path.write_bytes(data)
+    found = held(tmp_path, first, second)
+    assert (found.figures.verdict, found.figures.differing) == ("differs", 1)
+    assert found.element == 1024 * (300 // 256) + 512 + 300 % 256
+
+
+def tagged(tensor: LogicalTensor, folder: str) -> LogicalTensor:
+    """Return a tensor whose files are in a folder."""
+    moved = tuple(
+        replace(item, record=replace(item.record, file=f"{folder}/{item.record.file}"))
+        for item in tensor.fragments
+    )
+    return replace(tensor, fragments=moved)
+
+
+def test_what_is_not_stored_alike_is_not_taken_for_it(tmp_path: Path) -> None:
+    full = noise((8, 8), "F32")
+    one = written(tmp_path, "a", "F32", full)
+    record = one.fragments[0].record
+    turned = single("a", "F32", (8, 8), record, strides=(1, 8))
+    others = [
+        turned,
+        single("a", "I32", (8, 8), record),
+        single("a", "F32", (64,), record),
+        single("a", "F32", (8, 8), replace(record, big_endian=True)),
+        single("a", "F32", (8, 8), replace(record, coding="zstd")),
+        boxes("a", "F32", (8, 8), [((0, 0), (4, 8), record, 0), ((4, 0), (4, 8), record, 128)]),
+        replace(one, fragments=(replace(one.fragments[0], shape=(4, 8)),)),
+    ]
+    assert stored_alike(one, one)
+    assert not any(stored_alike(one, other) for other in others)
+    half = boxes("t", "F32", (8, 8), [((0, 0), (4, 8), record, 0)])
+    with pytest.raises(Fault) as refused:  # the same bytes, and not all of the tensor
+        held(tmp_path, half, half)
+    assert refused.value.finding.code in ("map.uncovered", "map.incomplete")
+
+
+def test_padding_of_shards_may_differ(tmp_path: Path) -> None:
+    padded = Lowered(
+        (5,),
+        tuple(
+            RankShard(rank, (3,), (Piece((3 - rank,), Side(3 * rank, (1,)), Side(0, (1,)), (rank,)),), rank)
+            for rank in (0, 1)
+        ),
+    )
+    tensors = []
+    for name, last in (("a", 7.0), ("b", 8.0)):
+        record = put(tmp_path, name, np.array([1, 2, 3, 4, 5, last], "<f4"))
+        fragments = (Fragment(0, (3,), record, 0), Fragment(1, (3,), record, 12))
+        tensors.append(LogicalTensor("t", "F32", (5,), padded, None, fragments))
+    assert stored_alike(*tensors)
+    found = held(tmp_path, *tensors)
+    assert (found.figures.verdict, found.figures.elements, found.element) == ("bits", 5, None)
