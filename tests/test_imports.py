@@ -88,6 +88,13 @@ def test_inspection_needs_no_screen_no_arrays_and_no_framework(arguments: tuple[
     assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK | PROCESSES)
 
 
+def test_values_that_are_stored_alike_and_the_same_need_no_arrays() -> None:
+    held = modules_after(COMMAND, "diff", "--values", "--json", CHECKPOINT, CHECKPOINT)
+
+    assert "shardscope.engine.diffing.alike" in held
+    assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK | PROCESSES)
+
+
 def test_the_readable_report_needs_no_explorer() -> None:
     held = modules_after(COMMAND, "inspect", CHECKPOINT)
 
