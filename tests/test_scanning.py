@@ -102,12 +102,36 @@ def test_states_of_every_rank_are_read() -> None:
     assert not found.unread
 
 
-def test_quantised_types_are_said_to_be_unread() -> None:
+def test_blocks_of_ggml_are_read_as_numbers_and_others_are_said_to_be_unread() -> None:
     found = scan(FIXTURES / "gguf/llama_mixed/checkpoint")
+    assert (found.tensors, found.unread, found.findings) == (21, 0, ())
+    assert found.bytes < (FIXTURES / "gguf/llama_mixed/checkpoint/tiny-q4.gguf").stat().st_size
 
+    found = scan(FIXTURES / "gguf/llama_mixed_be/checkpoint")
     unread = [each for each in found.findings if each.code == "scan.unread"]
-    assert found.unread > len(unread) > 0
+    assert found.unread == 13 > len(unread) > 0
     assert any("blk.{0-1}.ffn_down.weight" in each.message for each in unread)
+
+
+def test_copies_and_zeros_among_blocks_of_ggml_are_found(tmp_path: Path) -> None:
+    path = FIXTURES / "gguf/llama_mixed/checkpoint/tiny-q4.gguf"
+    data = bytearray(path.read_bytes())
+    rows = {row.name: row for row in side_of(path, limits=Limits()).found.tensors}
+    for name in ("attn_q", "ffn_up"):
+        first, second = rows[f"blk.0.{name}.weight"], rows[f"blk.1.{name}.weight"]
+        data[second.begin : second.end] = data[first.begin : first.end]
+    near = rows["blk.1.ffn_up.weight"]
+    data[near.begin + 9] ^= 0x10  # one number of one block
+    zeros = rows["blk.1.attn_v.weight"]
+    data[zeros.begin : zeros.end] = bytes(zeros.bytes)
+    (tmp_path / "model.gguf").write_bytes(data)
+
+    found = {each.code: each for each in scan(tmp_path).findings}
+
+    assert set(found) == {"scan.near_duplicate", "scan.zeros"}
+    assert found["scan.zeros"].subject == "blk.1.attn_v.weight"
+    params = found["scan.near_duplicate"].params
+    assert (params["tensor"], params["other"], params["count"]) == ("blk.1", "blk.0", 2)
 
 
 def test_nothing_to_read_is_no_clean_answer(path: Path) -> None:

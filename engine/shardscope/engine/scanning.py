@@ -6,13 +6,14 @@ Tensors are read in one pass (`scan`). Those that it found to be alike are read 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.convert.copies.entries import opener_of
-from shardscope.engine.decoding import Decoding, bytes_of
+from shardscope.engine.decoding import Decoding
 from shardscope.engine.looking.folding import Said, Seen, alone, folded
 from shardscope.engine.looking.unwritten import Unwritten, look_at, place_of, spans
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
@@ -26,10 +27,11 @@ from shardscope.engine.model.text import display_name
 from shardscope.engine.peeking import MEMORY, in_the_way, opaque_files
 from shardscope.engine.sides import Side, side_of
 from shardscope.engine.source.source import Source
+from shardscope.engine.unpacking import readable, stored_bytes
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.proofs.comparing import Tiles
-    from shardscope.engine.looking.copies import OnBytes
+    from shardscope.engine.looking.copies import OnElements
 
 LEAST: Final = 1 << 20
 """Bytes of buffers below which no budget goes."""
@@ -47,7 +49,7 @@ class Reading(Struct, frozen=True):
     """What a scan will read, before it does."""
 
     tensors: tuple[LogicalTensor, ...]
-    """Those of the component that are not tied to another one."""
+    """Those of the component that are not tied to another one; blocks of ggml as the numbers that they stand for."""
     bytes: int
     """Of their numbers, as they are stored."""
     unreadable: int
@@ -89,15 +91,15 @@ def scan(
 def to_read(side: Side, component: Listed = "model", *, decoded: bool) -> Reading:
     """Return what a scan of an inspected checkpoint will read. Raises `Fault`: `scan.nothing`, `scan.empty`, `peek.unread`."""
     opaque = opaque_files(side)
-    tensors = tuple(each for each in side.catalogue.of(component) if each.alias_of is None)
+    own = (each for each in side.catalogue.of(component) if each.alias_of is None)
+    tensors = tuple(readable(side, own))
     errors = in_the_way(side)
     if not tensors and not errors:
         if opaque and not decoded:
             raise Fault("scan.nothing", files=opaque)
         raise Fault("scan.empty", count=len(side.catalogue.tensors))
-    readable = [each for each in tensors if each.unwritable is None]
-    size = sum(bytes_of(each) or 0 for each in readable)
-    return Reading(tensors, size, len(tensors) - len(readable), opaque, errors)
+    read = [each for each in tensors if each.unwritable is None]
+    return Reading(tensors, sum(map(stored_bytes, read)), len(tensors) - len(read), opaque, errors)
 
 
 def scan_side(
@@ -207,9 +209,9 @@ class _Scan:
 
     def read(self) -> None:
         """Read every tensor once."""
-        from shardscope.engine.convert.proofs.comparing import Tiles
+        from shardscope.engine.looking.packed.reading import Unpacking
 
-        with Tiles(self._opener, self._budget, 1) as tiles:
+        with Unpacking(self._opener, self._budget, 1) as tiles:
             for place, tensor in enumerate(self._tensors):
                 check(self._cancel)
                 for each in self._read(tensor, place, tiles):
@@ -228,12 +230,13 @@ class _Scan:
             return
         item = Written(tensor, tensor.dtype, 0)
         sketcher = self._copies.sketcher(tensor, item.elements)
-        found = Outstanding(tensor, place)
+        size, before = stored_bytes(tensor), self.done
+        found = Outstanding(tensor, place, size)
         for stretch in tiles.stretches([item], self._cancel) if item.elements else ():
             found.add(stretch.element, stretch.data[0], stretch.elements)
             if sketcher is not None:
                 sketcher.add(stretch.element, stretch.data[0], stretch.elements)
-            self.done += len(stretch.data[0])
+            self.done = before + size * (stretch.element + stretch.elements) // item.elements
             if self._pace.due():
                 self._say("scan", self.done, self._total, tensor.name)
         found.finished()
@@ -249,7 +252,7 @@ class _Scan:
     def _explained(self, tensor: LogicalTensor, begin: int, length: int) -> bool:
         """Tell whether zeros of a tensor are what was said of its files."""
         places = [(each.record.file, place_of(tensor, each)) for each in tensor.fragments]
-        if begin == 0 and length == bytes_of(tensor):
+        if begin == 0 and length == stored_bytes(tensor):
             return all(
                 self._files[file].explains(*place) for file, place in places if place.end > place.begin
             )
@@ -260,19 +263,19 @@ class _Scan:
 
     def compare(self) -> None:
         """Look again at what may be copies."""
-        from shardscope.engine.convert.proofs.comparing import Beside, Tiles
         from shardscope.engine.looking.copies import equal, near
+        from shardscope.engine.looking.packed.reading import Pairs, Unpacking
         from shardscope.engine.looking.twins import said_of
 
         tensors, cancel = self._tensors, self._cancel
         groups = self._copies.maybe_equal()
-        with Tiles(self._opener, self._budget, 1) as tiles:
-            on_bytes = self._saying([place for some in groups for place in some])
-            twins = list(equal(tensors, groups, tiles, cancel=cancel, on_bytes=on_bytes))
+        with Unpacking(self._opener, self._budget, 1) as tiles:
+            on_elements = self._saying([place for some in groups for place in some])
+            twins = list(equal(tensors, groups, tiles, cancel=cancel, on_elements=on_elements))
         candidates = list(self._copies.maybe_near({each.place for each in twins}, cancel))
-        with Beside(self._opener, self._budget) as beside:
-            on_bytes = self._saying([place for pair in candidates for place in pair])
-            twins += near(tensors, candidates, beside, cancel=cancel, on_bytes=on_bytes)
+        with Pairs(self._opener, self._budget) as both:
+            on_elements = self._saying([place for pair in candidates for place in pair])
+            twins += near(tensors, candidates, both, cancel=cancel, on_elements=on_elements)
         self._pairs = list(said_of(twins, self._varied))
         for each in self._pairs:
             self._hear(blocker(each.finding, each.tensor))
@@ -282,18 +285,18 @@ class _Scan:
         for each in sorted([*folded(self._seen), *self._pairs], key=lambda each: each.place):
             yield blocker(each.finding, each.tensor)
 
-    def _saying(self, places: Sequence[int]) -> "OnBytes":
-        """Return what hears of bytes of these tensors that are read again."""
-        done, total = 0, sum(bytes_of(self._tensors[place]) or 0 for place in places)
+    def _saying(self, places: Sequence[int]) -> "OnElements":
+        """Return what hears of elements of these tensors that are read again."""
+        done, total = 0, sum(prod(self._tensors[place].shape) for place in places)
 
         def read(name: str, count: int) -> None:
             nonlocal done
             done += count
             if self._pace.due() or done == total:
-                self._say("compare", done, total, name)
+                self._say("compare", done, total, name, "elements")
 
         return read
 
-    def _say(self, stage: str, done: int, total: int, name: str | None) -> None:
+    def _say(self, stage: str, done: int, total: int, name: str | None, unit: str = "bytes") -> None:
         subject = None if name is None else display_name(name, 120)
-        self._pace.report(Progress(stage, done, total, "bytes", subject))
+        self._pace.report(Progress(stage, done, total, unit, subject))

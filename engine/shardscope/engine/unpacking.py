@@ -3,7 +3,7 @@
 What comes out is a tensor of 32-bit floats that is read window by window, like any other: nothing is unpacked on disk or kept in memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -54,27 +54,59 @@ def unpacked(side: Side, name: str) -> Unpacked:
 
 def of_blocks(side: Side, tensor: LogicalTensor) -> Unpacked | None:
     """Return a tensor of a type of ggml as its numbers; null where it is none, or is not taken apart. Raises `Fault`: those of reading."""
-    kind = BLOCK_TYPES.get(tensor.dtype)
-    if kind is None or not tensor.shape or tensor.shape[-1] % kind.block:
-        return None
-    from shardscope.engine.looking.packed.ggml import DECODERS
+    return _Blocks(side).of(tensor) if tensor.dtype in BLOCK_TYPES else None
 
-    size = array_bytes(tensor.dtype, tensor.shape)
-    row = next((each for each in side.found.tensors if each.name == tensor.name), None)
-    if tensor.dtype not in DECODERS or row is None or row.end - row.begin != size:
-        return None
-    with (
-        Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
-        opener_of(source, side.found.inventory)(row.file) as file,
-    ):
-        swapped, length = is_big_endian(file.pread(0, _HEAD)), file.size
-    if swapped or row.end > length:  # writers of big-endian files swap the scales within blocks, or do not
-        return None
-    record = Record(row.file, 0, length, length)
-    data = whole(tensor.name, "U8", (size,), Fragment(0, (size,), record, row.begin))
-    formula = f"blocks of {kind.block} numbers in {kind.bytes} bytes, as ggml takes them apart"
-    recipe = Recipe("ggml", tensor.dtype, formula, tensor.shape, data)
-    return _as_numbers(tensor, recipe)
+
+def readable(side: Side, tensors: Iterable[LogicalTensor]) -> Iterator[LogicalTensor]:
+    """Yield tensors, those of types of ggml that are taken apart as their numbers. Raises `Fault`: those of reading."""
+    blocks: _Blocks | None = None
+    for tensor in tensors:
+        if tensor.dtype in BLOCK_TYPES:
+            blocks = blocks or _Blocks(side)
+            yield blocks.of(tensor) or tensor
+        else:
+            yield tensor
+
+
+def stored_bytes(tensor: LogicalTensor) -> int:
+    """Return the bytes of a tensor as it is stored; 0 where that is not known."""
+    found = tensor.recipe.weight if isinstance(tensor, Unpacked) and tensor.recipe is not None else tensor
+    return array_bytes(found.dtype, found.shape) or 0
+
+
+class _Blocks:
+    """The tensors of types of ggml that a checkpoint has."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self._rows = {row.name: row for row in side.found.tensors if row.dtype in BLOCK_TYPES}
+        self._files: dict[str, tuple[bool, int]] = {}
+        """Of each file whether it is big-endian, and its size."""
+
+    def _file(self, name: str) -> tuple[bool, int]:
+        if name not in self._files:
+            with (
+                Source(self._side.path, limits=Limits(), hf_cache=self._side.found.hf_cache) as source,
+                opener_of(source, self._side.found.inventory)(name) as file,
+            ):
+                self._files[name] = is_big_endian(file.pread(0, _HEAD)), file.size
+        return self._files[name]
+
+    def of(self, tensor: LogicalTensor) -> Unpacked | None:
+        """Return a tensor as its numbers; null where it is not taken apart, or not all there."""
+        from shardscope.engine.looking.packed.ggml import DECODERS
+
+        kind, row = BLOCK_TYPES[tensor.dtype], self._rows.get(tensor.name)
+        if tensor.dtype not in DECODERS or not tensor.shape or tensor.shape[-1] % kind.block or row is None:
+            return None
+        size = array_bytes(tensor.dtype, tensor.shape) or 0
+        swapped, length = self._file(row.file)
+        if swapped or row.end > length or row.end - row.begin != size:
+            return None  # writers of big-endian files swap the scales within blocks, or do not
+        fragment = Fragment(0, (size,), Record(row.file, 0, length, length), row.begin, dtype="U8")
+        formula = f"blocks of {kind.block} numbers in {kind.bytes} bytes, as ggml takes them apart"
+        weight = whole(tensor.name, "U8", (size,), fragment)
+        return _as_numbers(tensor, Recipe("ggml", tensor.dtype, formula, tensor.shape, weight))
 
 
 def _of_module(side: Side, name: str) -> Unpacked:

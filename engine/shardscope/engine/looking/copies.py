@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardscope.engine.convert.copies.work import Written
-from shardscope.engine.convert.proofs.comparing import Beside, Tiles
+from shardscope.engine.convert.proofs.comparing import Tiles
 from shardscope.engine.looking.nearness import Nearness
+from shardscope.engine.looking.packed.reading import Pairs
 from shardscope.engine.looking.sketch import Sketcher, likely
 from shardscope.engine.looking.twins import Twin
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -23,8 +24,8 @@ _COMPARED: Final = frozenset({"float", "complex"})
 """Kinds of types of which nearly equal tensors are looked for. Packed integers that are near each other mean nothing."""
 
 Kind = tuple[str, tuple[int, ...]]
-OnBytes = Callable[[str, int], None]
-"""Hears of which tensor so many more bytes were read."""
+OnElements = Callable[[str, int], None]
+"""Hears of which tensor so many more elements were read."""
 
 
 class Candidate(NamedTuple):
@@ -81,7 +82,7 @@ def equal(
     tiles: Tiles,
     *,
     cancel: threading.Event | None,
-    on_bytes: OnBytes,
+    on_elements: OnElements,
 ) -> Iterator[Twin]:
     """Yield tensors of which an earlier one has the same digest. Raises `Fault`: those of reading; `Cancelled`."""
     for positions in groups:
@@ -91,7 +92,7 @@ def equal(
             digest = blake2b(digest_size=16)
             for stretch in tiles.stretches([Written(tensor, tensor.dtype, 0)], cancel):
                 digest.update(stretch.data[0].data)
-                on_bytes(tensor.name, len(stretch.data[0]))
+                on_elements(tensor.name, stretch.elements)
             other = first.setdefault(digest.digest(), position)
             if other != position:
                 yield Twin(tensor.name, tensors[other].name, position, None)
@@ -100,18 +101,18 @@ def equal(
 def near(
     tensors: Sequence[LogicalTensor],
     candidates: Iterable[Candidate],
-    beside: Beside,
+    pairs: Pairs,
     *,
     cancel: threading.Event | None,
-    on_bytes: OnBytes,
+    on_elements: OnElements,
 ) -> Iterator[Twin]:
     """Yield those candidates that are nearly equal, with figures over all their numbers. Raises as `equal`."""
     for position, other in candidates:
         one, two = tensors[position], tensors[other]
         sums = Nearness(one.dtype)
-        for tile in beside.tiles(Written(one, one.dtype, 0), Written(two, two.dtype, 0), cancel):
-            sums.add(tile.first, tile.second)
-            on_bytes(one.name, len(tile.first) + len(tile.second))
+        for first, second, count in pairs.tiles(one, two, cancel):
+            sums.add(first, second)
+            on_elements(one.name, 2 * count)
         found = sums.near()
         if found is not None:
             yield Twin(one.name, two.name, position, found, len(one.shape) > 1)

@@ -13,6 +13,7 @@ from shardscope.engine.looking.zero_runs import PAGE, ZeroRun
 from shardscope.engine.model.blocker import Param
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.peek import Statistics
+from shardscope.engine.model.tensors import array_bytes
 
 ZEROS: Final = 64 << 10
 """Bytes of zeros in one stretch that are worth a word."""
@@ -28,10 +29,13 @@ class Outstanding:
     statistics: Statistics
     """What they come to, once all are in."""
 
-    def __init__(self, tensor: LogicalTensor, place: int) -> None:
+    def __init__(self, tensor: LogicalTensor, place: int, size: int) -> None:
+        """`size`: bytes as they are stored. Where that is not as they are read, stretches of zeros are not looked for."""
         self._tensor = tensor
         self._place = place
         self._sums = summing(tensor.dtype)
+        self._size = size
+        self._plain = size == array_bytes(tensor.dtype, tensor.shape)
         self._zeros = ZeroRun()
         self._channels = (
             Channels(tensor.dtype, tensor.shape) if has_channels(tensor.dtype, tensor.shape) else None
@@ -41,7 +45,8 @@ class Outstanding:
     def add(self, element: int, data: Bytes, count: int) -> None:
         """Take in `count` elements from `element` on."""
         self._sums.add(data, count)
-        self._zeros.add(data)
+        if self._plain:
+            self._zeros.add(data)
         if self._first is None and self._sums.not_finite:
             self._first = element + (first_not_finite(data, self._tensor.dtype, count) or 0)
         if self._channels is not None:
@@ -62,7 +67,9 @@ class Outstanding:
     def zeros_of(self, seen: Seen) -> tuple[int, int] | None:
         """Return where the zeros begin that a finding is about, and how many bytes they are; null where it is about something else."""
         if seen.code == "scan.zeros":
-            return 0, self._zeros.size
+            return 0, self._size
+        if not self._plain:
+            return None
         counts = seen.counts
         dead = seen.code == "scan.dead_channels" and not counts["columns"] and self._are_zeros(counts["rows"])
         run = (self._zeros.begin, self._zeros.length)

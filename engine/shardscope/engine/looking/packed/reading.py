@@ -5,13 +5,16 @@ Whatever reads tensors tile by tile reads these, too: they are tensors of 32-bit
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.work import Written
-from shardscope.engine.convert.proofs.comparing import Stretch, Tiles
+from shardscope.engine.convert.proofs.comparing import Beside, Stretch, Tiles
 from shardscope.engine.looking.packed.formulas import FORMULAS
 from shardscope.engine.looking.packed.recipe import Recipe, Unpacked
 from shardscope.engine.looking.slices import boxed
@@ -32,14 +35,14 @@ class Unpacking(Tiles):
     """Reads `Unpacked` tensors, alone, as well as others. It serves one thread."""
 
     def stretches(self, items: Sequence[Written], cancel: threading.Event | None = None) -> Iterator[Stretch]:
-        """Yield tensors of as many elements tile by tile.
+        """Yield tensors of as many elements tile by tile. One that is packed is alone.
 
         Raises `Fault`: those of `Tiles.stretches`; `Cancelled`.
         """
-        if len(items) != 1 or not isinstance(items[0].tensor, Unpacked) or items[0].tensor.recipe is None:
+        recipe = items[0].tensor.recipe if isinstance(items[0].tensor, Unpacked) else None
+        if recipe is None:
             yield from super().stretches(items, cancel)
             return
-        recipe = items[0].tensor.recipe
         where = _Where(items[0].layout, items[0].elements)
         for low in range(0, items[0].elements, STEP):
             check(cancel)
@@ -87,6 +90,39 @@ class Unpacking(Tiles):
             stretch.data[0].copy() for stretch in super().stretches([Written(tensor, tensor.dtype, 0, part)])
         ]
         return data[0] if len(data) == 1 else np.concatenate([np.empty(0, np.uint8), *data])
+
+
+class Pairs:
+    """Reads tensors two and two, packed or not. Use it in a `with` block, as `Tiles`."""
+
+    def __init__(self, opener: Opener, budget_bytes: int) -> None:
+        self._plain = Beside(opener, budget_bytes // 2)
+        self._packed = tuple(Unpacking(opener, budget_bytes // 4, 1) for _ in range(2))
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        for each in (self._plain, *self._packed):
+            self._open.enter_context(each)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def tiles(
+        self, one: LogicalTensor, two: LogicalTensor, cancel: threading.Event | None = None
+    ) -> Iterator[tuple[Bytes, Bytes, int]]:
+        """Yield the same elements of two tensors of one type and shape, and how many there are. Raises as `Unpacking.stretches`."""
+        items = Written(one, one.dtype, 0), Written(two, two.dtype, 0)
+        if not isinstance(one, Unpacked):
+            for both in self._plain.stretches(items, cancel):
+                first_data, second_data = both.data
+                yield first_data, second_data, both.elements
+            return
+        sides = (tiles.stretches([item], cancel) for tiles, item in zip(self._packed, items, strict=True))
+        for first, second in zip(*sides, strict=True):
+            yield first.data[0], second.data[0], first.elements
 
 
 class _Where:
