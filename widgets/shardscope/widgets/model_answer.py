@@ -34,7 +34,8 @@ def short(name: str, glyphs: Glyphs, width: int = NAME) -> str:
 
 def answer(document: ModelDocument, title: str, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what it is, and whether its parts fit each other. `title` is that of its format."""
-    name = "A model without a configuration" if document.title is None else short(document.title, glyphs, 60)
+    unnamed = "A model without a configuration" if document.adapter is None else "An adapter"
+    name = unnamed if document.title is None else short(document.title, glyphs, 60)
     yield Paragraph(((name, Tone.STRONG),), side=(title, Tone.MUTED))
     total = document.parameters.total
     words = magnitude(total)
@@ -65,7 +66,7 @@ def _fits(document: ModelDocument, glyphs: Glyphs) -> Iterator[Part]:
             else (f"{glyphs.ok} {words}", Tone.OK)
         )
     elif document.configuration is None:
-        yield "nothing declares its sizes: the shapes were held against nothing", Tone.CAUTION
+        yield "nothing declares sizes to hold the shapes against", Tone.CAUTION
     else:
         yield f"no size of {_where(document)} could be held against the shapes", Tone.CAUTION
 
@@ -90,6 +91,7 @@ def _where(document: ModelDocument) -> str:
 def findings(found: Sequence[Blocker], glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what is wrong, the worst first: `finding:N` is the key of the one at N."""
     order = sorted(range(len(found)), key=lambda at: (-found[at].severity.rank, at))
+    said: tuple[str, str] | None = None
     told: Counter[str] = Counter()
     totals = Counter(item.code for item in found)
     if order:
@@ -108,7 +110,9 @@ def findings(found: Sequence[Blocker], glyphs: Glyphs) -> Iterator[Paragraph]:
             continue
         mark, tone = severity_mark(item.severity, glyphs)
         yield Paragraph(((f"{mark:<{_MARK}}", tone), item.message), hang=_MARK, key=key)
-        yield Paragraph((item.remedy, (f"  {item.code}", Tone.MUTED)), indent=_MARK, hang=_MARK, key=key)
+        if said != (item.code, item.remedy):  # findings that are alike need the same thing done
+            yield Paragraph((item.remedy, (f"  {item.code}", Tone.MUTED)), indent=_MARK, hang=_MARK, key=key)
+        said = (item.code, item.remedy)
 
 
 def parameters(document: ModelDocument, glyphs: Glyphs) -> Iterator[Paragraph]:
@@ -119,14 +123,14 @@ def parameters(document: ModelDocument, glyphs: Glyphs) -> Iterator[Paragraph]:
         words = "experts by their number per token"
         rows.append(("for a token", _figure(counts.active, total), words, None))
     if counts.experts:
-        rows.append(("experts", _figure(counts.experts, total), "all of them", "experts"))
+        rows.append(("experts", _figure(counts.experts, total), "all of them", None))
     if counts.embeddings:
-        rows.append(("embeddings", _figure(counts.embeddings, total), "", "embeddings"))
+        rows.append(("embeddings", _figure(counts.embeddings, total), "", None))
     if counts.frozen is not None:
         rows.append(("frozen", _figure(counts.frozen, total), "not trained, as the checkpoint tells", None))
     if counts.tied:
-        more = f" and {len(counts.tied) - 1:,} more" if len(counts.tied) > 1 else ""
-        rows.append(("tied", short(counts.tied[0], glyphs, 60), f"{more}: counted once", "tied"))
+        more = f"and {len(counts.tied) - 1:,} more, " if len(counts.tied) > 1 else ""
+        rows.append(("tied", short(counts.tied[0], glyphs, 60), f"{more}counted once", "tied"))
     if counts.companions:
         rows.append(("beside them", number(counts.companions), "scales and zero points", None))
     if counts.buffers:
@@ -136,9 +140,7 @@ def parameters(document: ModelDocument, glyphs: Glyphs) -> Iterator[Paragraph]:
     if rows:
         yield from heading("Parameters", "ties once, packed weights unpacked")
     for label, figure, words, key in rows:
-        said = labelled(
-            label, figure, (f"  {words.removeprefix(' ')}" if words else "", Tone.MUTED), width=LABEL
-        )
+        said = labelled(label, figure, (f"  {words}" if words else "", Tone.MUTED), width=LABEL)
         yield Paragraph(said.parts, hang=said.hang, key=key)
 
 
@@ -181,14 +183,11 @@ def _lettered(rows: Sequence[DtypeRow]) -> list[tuple[str, str, int, int]]:
 
 
 def letters(counts: Sequence[int], cells: int) -> list[int]:
-    """Return how many of `cells` each count gets: in proportion, and one at least where it is anything at all.
-
-    The largest gives what the others need.
-    """
-    total = sum(counts)
-    if not total or cells < len(counts):
+    """Return how many of `cells` each count gets: one where it is anything at all, the others in proportion."""
+    total, held = sum(counts), sum(count > 0 for count in counts)
+    if not total or cells < held:
         return [0] * len(counts)
-    found = [max(1, count * cells // total) if count else 0 for count in counts]
+    found = [(count > 0) + count * (cells - held) // total for count in counts]
     largest = max(range(len(counts)), key=counts.__getitem__)
     found[largest] += cells - sum(found)
     return found

@@ -18,7 +18,8 @@ _NAME: Final = 60
 
 def text_lines(document: ModelDocument, path: str, *, everything: bool) -> Iterator[str]:
     """Yield the lines of a text."""
-    yield from wrapped(f"{document.title or 'A model without a configuration'}  {shown(path, _NAME)}")
+    unnamed = "A model without a configuration" if document.adapter is None else "An adapter"
+    yield from wrapped(f"{document.title or unnamed}  {shown(path, _NAME)}")
     yield f"{FORMAT_TITLES.get(document.format, document.format)} · {plural(document.tensors, 'tensor')}"
     for heading, lines in (
         ("Parameters", _parameters(document)),

@@ -11,6 +11,9 @@ from shardscope.widgets.model_answer import TYPES
 _NUMBERS: Final = re.compile(r"\{[^{}]*\}|\*")
 """What stands for the numbers of layers or experts in a name."""
 
+LACKING: Final = frozenset({"model.layer_lacks"})
+"""Findings whose tensor is one that is not there: all others of the layer are shown."""
+
 
 def place_of(document: ModelDocument, key: str) -> Place | None:
     """Return the tensors of a line, by the key that it has on the page; None where it is about none."""
@@ -43,10 +46,6 @@ def place_of(document: ModelDocument, key: str) -> Place | None:
         case "tied":
             name = document.parameters.tied[0]
             return Place(name, glob(name))
-        case "experts":
-            return Place(query="*expert*")
-        case "embeddings":
-            return Place(query="*emb*")
     return None
 
 
@@ -64,7 +63,8 @@ def _of_finding(item: Blocker) -> Place | None:
     """Return what a finding is about, whatever its code: a layer of a family, or a tensor."""
     family, layer, tensor = (item.params.get(each) for each in ("family", "layer", "tensor"))
     if family is not None:
-        below = "*" if tensor is None or layer is None else _wild(str(tensor))
+        absent = tensor is None or layer is None or item.code in LACKING
+        below = "*" if absent else _wild(str(tensor))
         prefix = _wild(str(family))
         where = f"{prefix}.{below}" if prefix else below
         return Place(query=where if layer is None else f"layer:{layer} {where}")

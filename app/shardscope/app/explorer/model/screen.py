@@ -228,8 +228,13 @@ class Model(Screen[Place | str | None]):
     @on(ModelPage.PlaceWanted)
     def _place_wanted(self, event: ModelPage.PlaceWanted) -> None:
         event.stop()
-        if self.studied is not None and (place := place_of(self.studied.document, event.key)) is not None:
+        if self.studied is None:
+            return
+        place = place_of(self.studied.document, event.key)
+        if place is not None:
             self.dismiss(place)
+        elif event.key.startswith("finding:"):
+            self.action_explain()
 
     def action_explain(self) -> None:
         """Explain the code of the finding under the cursor, or of the first one."""

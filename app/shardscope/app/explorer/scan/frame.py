@@ -89,7 +89,8 @@ class Frame(Screen[Place | str | None]):
 
     def _show_parts(self) -> None:
         """Show what there is room and reason for."""
-        listed = self.at in (At.READING, At.PARTIAL, At.DONE)
+        ended = self.at in (At.PARTIAL, At.DONE)
+        listed = self.at is At.READING or (ended and self.table.rows.row_count > 0)
         self.query_one(ProgressLine).display = self.at in (At.PLANNING, At.READING)
         self.table.display = self.detail.display = listed
         self.query_one("#kinds").display = listed

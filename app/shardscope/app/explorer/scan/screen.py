@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from textual import on
-from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from shardscope.app.explorer.checkpoint.tensors_at import Place, glob
 from shardscope.app.explorer.messages import Progressed
 from shardscope.app.explorer.scan import words, workers
 from shardscope.app.explorer.scan.calls import CALLS, Calls
-from shardscope.app.explorer.scan.frame import At, Frame
+from shardscope.app.explorer.scan.frame import At
+from shardscope.app.explorer.scan.listing import Listing
 from shardscope.app.explorer.scan.messages import (
     FindingsHeard,
     NotPlanned,
@@ -19,21 +19,16 @@ from shardscope.app.explorer.scan.messages import (
     ScanEnded,
     Scanned,
 )
-from shardscope.app.explorer.scan.spots import Names, spot_of
+from shardscope.app.explorer.scan.spots import Names
 from shardscope.app.explorer.target import Target, scan_command
-from shardscope.engine.model.blocker import Severity
 from shardscope.engine.model.decoded import Listed
 from shardscope.widgets.blockers_panel import BlockersPanel
 from shardscope.widgets.progress_line import ProgressLine
-from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Tone
-from shardscope.widgets.scan_detail import Spot
-from shardscope.widgets.virtual_table import VirtualTable
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.checkpoint.panels import Found
     from shardscope.engine.inspection import Inspection
-    from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.progress import Progress
     from shardscope.engine.model.scan import ScanDocument
     from shardscope.engine.scanning import Reading
@@ -45,7 +40,7 @@ COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
 """In the order in which the key goes through them."""
 
 
-class Scan(Frame):
+class Scan(Listing):
     """A scan of one checkpoint."""
 
     def __init__(
@@ -61,8 +56,6 @@ class Scan(Frame):
         self.progress: Progress | None = None
         self._found = found
         self._calls = calls
-        self._names = Names(())
-        self._owners: dict[str, str] = {}
         if found.asked is not None:
             self.component = found.asked.listed
 
@@ -195,100 +188,6 @@ class Scan(Frame):
             self._say(words.partial(count, self.progress, ended.blocker))
         self._tell_listed()
 
-    def _tell_listed(self) -> None:
-        """Say which kinds there are, and show the row."""
-        from textual.widgets import Static
-
-        from shardscope.widgets.safe import content
-
-        table = self.table
-        empty = "Nothing was found so far" if self.at is At.READING else "Nothing stands out in what was read"
-        table.say_empty("Nothing matches; esc lists all again" if table.filter.on else empty)
-        parts = words.kinds(table.kinds, table.filter, table.row_count())
-        self.query_one("#kinds", Static).update(content(*parts))
-        self._show_row()
-
-    # Rows
-
-    @property
-    def tensor(self) -> "LogicalTensor | None":
-        """The tensor of the finding under the cursor."""
-        item = self.table.item if self.table.display else None
-        return None if item is None else self._names.of(item)
-
-    @property
-    def spot(self) -> Spot:
-        """Where the finding under the cursor is."""
-        item = self.table.item
-        return Spot() if item is None else spot_of(item, self._names.of(item), self._owners)
-
-    def _show_row(self) -> None:
-        self.detail.show(self.table.item, self.spot)
-        self.refresh_bindings()
-
-    @on(VirtualRows.RowHighlighted)
-    def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:
-        event.stop()
-        if event.rows is self.table:
-            self._show_row()
-
-    @on(VirtualRows.RowSelected)
-    def _selected(self, event: VirtualRows.RowSelected) -> None:
-        event.stop()
-        if event.rows is self.table and self.table.item is not None:
-            from shardscope.app.explorer.scan.detail import FindingDetail
-
-            self.app.push_screen(FindingDetail(self.table.item, self.spot))
-
-    @on(VirtualTable.SortRequested)
-    def _sort(self, event: VirtualTable.SortRequested) -> None:
-        event.stop()
-        self.table.sort_by(event.column, descending=event.descending)
-        self._show_row()
-
-    # Listing some
-
-    def action_kind(self, by: int) -> None:
-        """List one kind alone."""
-        self.table.filter.step([code for code, _ in self.table.kinds], by)
-        self._relist()
-
-    def action_least(self, least: str) -> None:
-        """List findings from a severity on."""
-        self.table.filter.least = Severity(least)
-        self._relist()
-
-    def _relist(self) -> None:
-        self.table.refilter()
-        self._tell_listed()
-
-    def action_search(self) -> None:
-        """Show the line to search with."""
-        field = self.query_one("#find", Input)
-        field.display = True
-        field.focus()
-
-    @on(Input.Changed)
-    def _find(self, event: Input.Changed) -> None:
-        event.stop()
-        self.table.filter.search(event.value)
-        self._relist()
-
-    @on(Input.Submitted)
-    def _found_it(self, event: Input.Submitted) -> None:
-        event.stop()
-        event.input.display = bool(event.value.strip())
-        self.set_focus(self.table)
-
-    def _list_all(self) -> None:
-        field = self.query_one("#find", Input)
-        field.value = ""
-        field.display = False
-        self.table.filter.kind, self.table.filter.least = None, Severity.INFO
-        self.table.filter.search("")
-        self._relist()
-        self.set_focus(self.table)
-
     # What the keys do
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -303,10 +202,8 @@ class Scan(Frame):
                 return rest or self.table.filter.on
             case "search" | "kind" | "least":
                 return self.table.display and self.table.rows.row_count > 0
-            case "tensors" | "shard_map":
+            case "tensors" | "shard_map" | "peek":
                 return self.tensor is not None
-            case "peek":
-                return self.tensor is not None and _peek() is not None
             case "explain":
                 return self.table.display and self.table.item is not None
             case "component":
@@ -343,9 +240,22 @@ class Scan(Frame):
             )
 
     def action_peek(self) -> None:
-        """Show the numbers of the tensor, at the finding."""
-        if (tensor := self.tensor) is not None and (show := _peek()) is not None:
-            show(self, tensor, self.spot)
+        """Show the numbers of the tensor, at the finding, in front of this screen."""
+        from shardscope.app.explorer.peek.opening import show
+        from shardscope.app.explorer.peek.subject import Subject
+
+        if (tensor := self.tensor) is not None:
+            found = self._found
+            subject = Subject(
+                self.target,
+                found.inspection,
+                tensor.name,
+                part_of=tensor.part_of,
+                side=self.side,
+                at=self.spot.index,
+                asked=found.asked,
+            )
+            show(self.app, subject)
 
     def action_explain(self) -> None:
         """Explain the code of the finding."""
@@ -375,8 +285,3 @@ class Scan(Frame):
             self._list_all()
         else:
             self.dismiss(None)
-
-
-def _peek() -> "Callable[[Scan, LogicalTensor, Spot], None] | None":
-    """Return what shows numbers, where this installation has it."""
-    return None
