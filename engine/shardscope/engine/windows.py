@@ -43,11 +43,13 @@ def opened(side: Side, tensor: LogicalTensor, chosen: Selection, memory_bytes: i
     from shardscope.engine.convert.proofs.comparing import Tiles
     from shardscope.engine.looking.packed.reading import Unpacking
     from shardscope.engine.looking.packed.recipe import Unpacked
+    from shardscope.engine.looking.sub_byte import Picking
 
     budget = max(LEAST, memory_bytes - SCRATCH)
     if chosen.run * DTYPES[tensor.dtype].bits // 8 < RUN:
         budget = SCATTERED
-    kind = Unpacking if isinstance(tensor, Unpacked) else Tiles
+    small = DTYPES[tensor.dtype].bits < 8
+    kind = Unpacking if isinstance(tensor, Unpacked) else Picking if small else Tiles
     with (
         Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source,
         kind(opener_of(source, side.found.inventory), budget, 1) as tiles,

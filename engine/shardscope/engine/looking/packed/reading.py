@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.work import Written
 from shardscope.engine.convert.proofs.comparing import Beside, Stretch, Tiles
+from shardscope.engine.looking.addresses import Addresses, Places
 from shardscope.engine.looking.packed.formulas import FORMULAS
 from shardscope.engine.looking.packed.recipe import Recipe, Unpacked
 from shardscope.engine.looking.slices import boxed
 from shardscope.engine.looking.statistics import Bytes
 from shardscope.engine.model.catalogue import LogicalTensor
-from shardscope.engine.model.piece import Lowered, Piece, row_major
 from shardscope.engine.model.progress import check
 
 STEP: Final = 1 << 17
 """Numbers that are worked out at one time. All arrays on the way are a small multiple of it."""
 ONCE: Final = 1 << 20
 """Numbers of a part that is selected in pieces, at most."""
-
-Places = NDArray[np.int64]
 
 
 class Unpacking(Tiles):
@@ -43,7 +41,7 @@ class Unpacking(Tiles):
         if recipe is None:
             yield from super().stretches(items, cancel)
             return
-        where = _Where(items[0].layout, items[0].elements)
+        where = Addresses(items[0].layout, items[0].elements)
         for low in range(0, items[0].elements, STEP):
             check(cancel)
             high = min(low + STEP, items[0].elements)
@@ -51,7 +49,7 @@ class Unpacking(Tiles):
                 numbers = self._numbers(recipe, where, low, high)
             yield Stretch(low, high - low, (numbers.astype("<f4", copy=False).view(np.uint8),))
 
-    def _numbers(self, recipe: Recipe, where: "_Where", low: int, high: int) -> NDArray[np.float32]:
+    def _numbers(self, recipe: Recipe, where: Addresses, low: int, high: int) -> NDArray[np.float32]:
         run = where.run(low, high)
         if run is None:
             return self._scattered(recipe, where.places(low, high))
@@ -123,45 +121,3 @@ class Pairs:
         sides = (tiles.stretches([item], cancel) for tiles, item in zip(self._packed, items, strict=True))
         for first, second in zip(*sides, strict=True):
             yield first.data[0], second.data[0], first.elements
-
-
-class _Where:
-    """Which elements of a tensor are wanted, in their order."""
-
-    def __init__(self, layout: Lowered | None, elements: int) -> None:
-        self._layout = layout
-        self._elements = elements
-        pieces = () if layout is None else layout.ranks[0].pieces
-        self._alone = pieces[0] if len(pieces) == 1 and pieces[0].elements == elements else None
-        self._all: Places | None = None
-
-    def run(self, low: int, high: int) -> tuple[int, int] | None:
-        """Return where elements stand that follow each other; null where they do not."""
-        if self._layout is None:
-            return low, high
-        found = self.places(low, high)
-        begin, end = int(found[0]), int(found[-1]) + 1
-        return (begin, end) if end - begin == high - low and bool((np.diff(found) == 1).all()) else None
-
-    def places(self, low: int, high: int) -> Places:
-        """Return the addresses of elements in the tensor."""
-        if self._layout is None:
-            return np.arange(low, high)
-        if self._alone is not None and self._alone.dest.strides == row_major(self._alone.shape):
-            return _addresses(self._alone, self._alone.source, low, high)
-        if self._all is None:
-            self._all = np.zeros(self._elements, np.int64)
-            for piece in self._layout.ranks[0].pieces:
-                to = _addresses(piece, piece.dest, 0, piece.elements)
-                self._all[to] = _addresses(piece, piece.source, 0, piece.elements)
-        return self._all[low:high]
-
-
-def _addresses(piece: Piece, side: Any, low: int, high: int) -> Places:
-    """Return the addresses of elements of a piece on one side."""
-    found = np.full(high - low, side.offset, np.int64)
-    rest = np.arange(low, high)
-    for extent, stride in zip(reversed(piece.shape), reversed(side.strides), strict=True):
-        rest, index = np.divmod(rest, extent)
-        found += index * stride
-    return found
