@@ -1,5 +1,6 @@
 """What stands out in the numbers of a checkpoint, and what does not."""
 
+import json
 import threading
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 from safetensors.numpy import save_file
 
 from shardscope.engine.decoding import Decoding
+from shardscope.engine.diffing.numbers import values
 from shardscope.engine.looking.statistics import first_not_finite, summing
 from shardscope.engine.looking.zero_runs import PAGE, ZeroRun
 from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled, Progress
+from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.scanning import scan, scan_side, to_read
 from shardscope.engine.sides import side_of
 
@@ -70,6 +73,35 @@ def test_what_stands_out_is_found_and_nothing_else(path: Path) -> None:
     assert found["hole", "scan.zero_run"]["begin"] == 20 * PAGE
     assert document.tensors == 11
     assert document.bytes == path.stat().st_size - 8 - int.from_bytes(path.read_bytes()[:8], "little")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type_is_read(dtype: str, tmp_path: Path) -> None:
+    bits = DTYPES[dtype].bits
+    data = (
+        np.random.default_rng(5).integers(0, 2 if dtype == "BOOL" else 256, 32 * 48 * bits // 8).astype("u1")
+    )
+    kinds = {
+        f"layers.{n}.w": {
+            "dtype": dtype,
+            "shape": [32, 48],
+            "data_offsets": [n * len(data), (n + 1) * len(data)],
+        }
+        for n in range(2)
+    }
+    header = json.dumps(kinds).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data.tobytes() * 2)
+
+    document = scan(path)
+
+    found = {each.code: each.params for each in document.findings}
+    numbers = values(data, dtype)
+    assert (document.tensors, document.unread, document.bytes) == (2, 0, 2 * len(data))
+    assert found["scan.duplicate_layer"]["tensor"] == "layers.1"
+    strange = found.get("scan.not_finite", {"nans": 0, "infinite": 0})
+    assert strange["nans"] == 2 * int(np.isnan(numbers).sum())
+    assert strange["infinite"] == 2 * int(np.isinf(numbers).sum())
 
 
 def test_stretches_go_on_from_tile_to_tile() -> None:

@@ -19,6 +19,7 @@ from shardscope.engine.peeking import PeekOptions, peek, tensor_of
 from shardscope.engine.sides import side_of
 from shardscope.engine.unpacking import unpacked
 from shardscope.engine.windows import opened, window
+from tests.test_peeking import Counter
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 NAME = "model.layers.0.mlp.up_proj"
@@ -112,6 +113,18 @@ def test_gptq(bits: int, form: str | None, ordered: bool, tmp_path: Path) -> Non
 
     zero = z + (0 if form == "gptq_v2" else 1)
     model.check((q - zero[order].T).astype("f4") * scale.astype("f4")[order].T)
+
+
+def test_what_is_read_ahead_is_what_was_asked_for(tmp_path: Path) -> None:
+    outputs, inputs, groups = 1200, 256, 16
+    q, z = chance.integers(0, 16, (outputs, inputs)), chance.integers(0, 15, (groups, outputs))
+    scale, group = chance.normal(size=(groups, outputs)).astype("f2"), np.arange(inputs) // 16
+    tensors = {"qweight": words(q, 4).T.copy(), "qzeros": words(z, 4), "scales": scale}
+    model = Model(tmp_path, tensors, quant_method="gptq", bits=4)
+    expected = (q - z[group].T - 1).astype("f4") * scale.astype("f4")[group].T
+
+    for part in (None, "1:,:250", "::2"):
+        assert np.array_equal(model.numbers(part), expected[... if part is None else _index(part)])
 
 
 def test_awq(tmp_path: Path) -> None:
@@ -213,6 +226,39 @@ def test_eight_bit_floats_with_scales(shape: tuple[int, ...], group: tuple[int, 
     lines, cells = -(-40 // down), -(-50 // across)
     spread = scale.reshape(lines, cells)[np.arange(40)[:, None] // down, np.arange(50) // across]
     model.check(numbers * spread)
+
+
+@pytest.mark.parametrize("part", [None, "-2", "5:7,::3"])
+def test_a_row_of_a_hundred_gigabytes_costs_less_than_a_megabyte(
+    part: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, blocks = 128 * 10**5, 10**5
+    weight, scale = rows * 8192, blocks * 64 * 4
+    kinds = {
+        f"{NAME}.weight": {"dtype": "F8_E4M3", "shape": [rows, 8192], "data_offsets": [0, weight]},
+        f"{NAME}.weight_scale_inv": {
+            "dtype": "F32",
+            "shape": [blocks, 64],
+            "data_offsets": [weight, weight + scale],
+        },
+    }
+    header = json.dumps(kinds).encode()
+    with open(tmp_path / "model.safetensors", "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        begin = file.tell()
+        file.truncate(begin + weight + scale)
+        file.seek(begin + (rows - 2) * 8192)
+        file.write(bytes([0x38]) * 8192)
+        file.seek(begin + weight + (blocks - 1) * 256)
+        file.write(np.full(64, 2.5, "<f4").tobytes())
+    counter = Counter(monkeypatch)
+
+    found = peek(tmp_path, NAME, PeekOptions(slice=part, logical=True, statistics=part is not None))
+
+    assert 0 < counter.bytes < 1_000_000
+    if part == "-2":
+        assert found.statistics is not None
+        assert (found.statistics.min, found.statistics.max) == (2.5, 2.5)
 
 
 @pytest.mark.parametrize("nested", [False, True])

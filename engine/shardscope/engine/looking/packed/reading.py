@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,23 @@ from shardscope.engine.looking.slices import boxed
 from shardscope.engine.looking.statistics import Bytes
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.progress import check
+from shardscope.engine.model.tensors import DTYPES
 
 STEP: Final = 1 << 17
 """Numbers that are worked out at one time. All arrays on the way are a small multiple of it."""
-ONCE: Final = 1 << 20
-"""Numbers of a part that is selected in pieces, at most."""
+NARROW: Final = 4 << 10
+"""Bytes side by side below which more are read than were asked for, where the next ones will be asked for soon."""
+FEW: Final = 8
+"""Rows below which reading ahead saves nothing."""
+BAND: Final = 2 << 20
+"""Bytes of a tensor that are kept for that."""
 
 
 class Unpacking(Tiles):
     """Reads `Unpacked` tensors, alone, as well as others. It serves one thread."""
+
+    _ahead = False
+    """Whether what stands beside a window will be asked for, too."""
 
     def stretches(self, items: Sequence[Written], cancel: threading.Event | None = None) -> Iterator[Stretch]:
         """Yield tensors of as many elements tile by tile. One that is packed is alone.
@@ -42,6 +50,8 @@ class Unpacking(Tiles):
             yield from super().stretches(items, cancel)
             return
         where = Addresses(items[0].layout, items[0].elements)
+        self._bands: dict[str, _Band] = {}
+        self._ahead = items[0].elements > STEP
         for low in range(0, items[0].elements, STEP):
             check(cancel)
             high = min(low + STEP, items[0].elements)
@@ -83,11 +93,39 @@ class Unpacking(Tiles):
 
     def window(self, tensor: LogicalTensor, view: tuple[int, int], rows: range, columns: range) -> Bytes:
         """Return the bytes of some rows and columns of a tensor that is looked at as a matrix of another shape."""
+        width = DTYPES[tensor.dtype].bits // 8
+        if not self._ahead or len(rows) < FEW or len(columns) * width >= NARROW:
+            return self._read(tensor, view, rows, columns)
+        band = self._bands.get(tensor.name)
+        if band is None or not band.has(view, rows, columns):
+            room = max(columns[-1] + 1 - columns.start, BAND // (len(rows) * width))
+            some = range(columns.start, min(view[1], columns.start + room))
+            data = self._read(tensor, view, rows, some).reshape(len(rows), -1, width)
+            band = self._bands[tensor.name] = _Band(view, rows, some, data)
+        first = columns.start - band.columns.start
+        last = columns[-1] + 1 - band.columns.start
+        return band.data[:, first : last : columns.step].reshape(-1)
+
+    def _read(self, tensor: LogicalTensor, view: tuple[int, int], rows: range, columns: range) -> Bytes:
         part = boxed(tensor.shape, view, (rows, columns))
         data = [
             stretch.data[0].copy() for stretch in super().stretches([Written(tensor, tensor.dtype, 0, part)])
         ]
         return data[0] if len(data) == 1 else np.concatenate([np.empty(0, np.uint8), *data])
+
+
+class _Band(NamedTuple):
+    """Columns of a matrix that were read ahead: of weights that are stored the other way round, a window has a few bytes of each row."""
+
+    view: tuple[int, int]
+    rows: range
+    columns: range
+    data: Bytes
+
+    def has(self, view: tuple[int, int], rows: range, columns: range) -> bool:
+        """Tell whether a window is in it."""
+        inside = columns.start >= self.columns.start and columns[-1] < self.columns.stop
+        return inside and view == self.view and rows == self.rows
 
 
 class Pairs:
