@@ -268,3 +268,13 @@ def test_ctrl_c_ends_a_process_with_130(tmp_path: Path) -> None:
 
     assert (running.returncode, out) == (ExitCode.CANCELLED, b"")
     assert err == b"shardscope: Stopped by Ctrl-C; nothing was written.\n"
+
+
+def test_a_path_that_cannot_be_read_is_no_wrong_command_line(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`os.access` is what click asks of a path, and root may read everything: only the engine knows, when it opens it."""
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+
+    assert command("inspect", str(tmp_path)).code == ExitCode.OK
+    assert command("diff", str(tmp_path), str(tmp_path)).code == ExitCode.UNSUPPORTED

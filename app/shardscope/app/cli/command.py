@@ -34,6 +34,10 @@ class Helped(click.Command):
         self.exits = exits
         """The exit codes that the command is made for."""
         self.params += _common_options()
+        for param in self.params:
+            if isinstance(param.type, click.Path):
+                # What cannot be read is no wrong command line: the engine says it, and why.
+                param.type.readable = False
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return `--help`; its partner `-h` is one of the common options."""
