@@ -1,6 +1,6 @@
-"""`peek --stats` beside numpy's own sum of the same bytes: `python tests/benchmarks/peek_statistics.py [--fraction N] [NAME...]`.
+"""`peek --stats` and `scan` beside numpy's own sum of the same bytes: `python tests/benchmarks/peek_statistics.py [--fraction N] [NAME...]`.
 
-Names: F32, BF16 (the bar), memory. 1 GB of normal numbers in one file on /dev/shm, in a folder of its own that is removed. The
+Names: F32, BF16 (the bar), F32-scan, BF16-scan (without one: 16 layers, looked at for everything that a scan finds), memory. 1 GB of normal numbers in one file on /dev/shm, in a folder of its own that is removed. The
 reference maps the file and adds all of it up in one pass: `sum(dtype="f8")` of 32-bit numbers; of bf16, which numpy does not know, the same
 of each MiB widened to 32 bits. `F32-narrow` is the reference in 32 bits, quicker and less exact, without a bar. The bars: half of the
 reference's speed, and 256 MiB for the process.
@@ -22,8 +22,11 @@ import numpy as np
 from tests.benchmarks.pairs import measure
 
 from shardscope.engine.peeking import PeekOptions, peek
+from shardscope.engine.scanning import scan
 
 BAR: Final = 2.0
+LAYERS: Final = 16
+"""Tensors that are scanned."""
 MEMORY_BAR: Final = 256 << 20
 _WIDTHS: Final = {"F32": 4, "BF16": 2}
 _PEAK: Final = """
@@ -35,12 +38,19 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 """
 
 
-def written(folder: Path, dtype: str, size: int) -> tuple[Path, int]:
-    """Write a file of one tensor and return it with the place of its first byte."""
-    count = size // _WIDTHS[dtype] // 4096 * 4096
-    shape, path = [count // 4096, 4096], folder / f"{dtype}.safetensors"
-    end = count * _WIDTHS[dtype]
-    header = json.dumps({"weight": {"dtype": dtype, "shape": shape, "data_offsets": [0, end]}}).encode()
+def written(folder: Path, dtype: str, size: int, layers: int) -> tuple[Path, int]:
+    """Write a file of so many tensors and return it with the place of its first byte."""
+    each = size // layers // _WIDTHS[dtype] // 4096 * 4096 * _WIDTHS[dtype]
+    count, path = layers * each // _WIDTHS[dtype], folder / f"{dtype}.safetensors"
+    kinds = {
+        "weight" if layers == 1 else f"layers.{number}.weight": {
+            "dtype": dtype,
+            "shape": [each // _WIDTHS[dtype] // 4096, 4096],
+            "data_offsets": [number * each, (number + 1) * each],
+        }
+        for number in range(layers)
+    }
+    header = json.dumps(kinds).encode()
     header += b" " * (-len(header) % 8)
     chance = np.random.default_rng(10)
     with open(path, "wb") as file:
@@ -72,6 +82,15 @@ def looked(path: Path) -> Callable[[], object]:
     return work
 
 
+def scanned(path: Path) -> Callable[[], object]:
+    def work() -> None:
+        found = scan(path)
+        assert not found.findings
+        assert found.tensors == LAYERS
+
+    return work
+
+
 def memory(path: Path) -> bool:
     said = subprocess.run(
         [sys.executable, "-c", _PEAK, str(path)], check=True, capture_output=True, text=True
@@ -85,7 +104,9 @@ def memory(path: Path) -> bool:
 def main() -> int:
     """Measure what was asked for and return 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=["F32", "BF16", "F32-narrow", "memory"])
+    parser.add_argument(
+        "names", nargs="*", default=["F32", "BF16", "F32-narrow", "F32-scan", "BF16-scan", "memory"]
+    )
     parser.add_argument("--fraction", type=int, default=1, help="of the 1 GB")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--folder", default="/dev/shm")
@@ -94,14 +115,17 @@ def main() -> int:
     met = []
     try:
         for name in asked.names:
-            dtype, _, narrow = name.partition("-")
-            path, begin = written(folder, "F32" if dtype == "memory" else dtype, 10**9 // asked.fraction)
+            dtype, _, kind = name.partition("-")
+            layers = LAYERS if kind == "scan" else 1
+            kept = "F32" if dtype == "memory" else dtype
+            path, begin = written(folder, kept, 10**9 // asked.fraction, layers)
             if dtype == "memory":
                 met.append(memory(path))
                 continue
-            reference = summed(path, begin, dtype, narrow=bool(narrow))
-            found = measure(name, reference, looked(path), asked.pairs, None if narrow else BAR)
-            met.append(bool(narrow) or found.median <= BAR)
+            reference = summed(path, begin, dtype, narrow=kind == "narrow")
+            work = scanned(path) if kind == "scan" else looked(path)
+            found = measure(name, reference, work, asked.pairs, None if kind else BAR)
+            met.append(bool(kind) or found.median <= BAR)
             path.unlink()
     finally:
         shutil.rmtree(folder)
