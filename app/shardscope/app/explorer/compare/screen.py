@@ -234,8 +234,6 @@ class Compare(Listing):
                 return self.at in (At.ASKING, At.READY) and any(offer is not None for offer in self.offers)
             case "copy":
                 return bool(self._other)
-            case "peek" | "peek_other":
-                return self.at is At.READY and self._item is not None
             case "peek" | "peek_other" | "shard_map":
                 return self.at is At.READY and self._item is not None
             case "complete":
@@ -330,28 +328,6 @@ class Compare(Listing):
             self.notify("B has no such tensor.", markup=False)
         else:
             self.app.push_screen(ShardMap(subject))
-
-    def action_peek(self) -> None:
-        """Look at the numbers of the tensor of the row: those of A, of what only B has those of B."""
-        item = self._item
-        self._show_numbers(of_b=item is not None and item.a is None)
-
-    def action_peek_other(self) -> None:
-        """Look at the numbers that B has of it."""
-        self._show_numbers(of_b=True)
-
-    def _show_numbers(self, *, of_b: bool) -> None:
-        from shardscope.app.explorer.compare.numbers import numbers_of
-        from shardscope.app.explorer.peek.opening import show
-
-        item, sides = self._item, self.sides
-        if item is None or sides is None:
-            return
-        subject = numbers_of(item, sides, self.target, of_b=of_b, decoded=self.decoded)
-        if subject is None:
-            self.notify("B has no such tensor.", markup=False)
-        else:
-            show(self.app, subject)
 
     def action_peek(self) -> None:
         """Look at the numbers of the tensor of the row: those of A, of what only B has those of B."""
