@@ -102,7 +102,8 @@ def packing(document: ModelDocument, glyphs: Glyphs) -> Iterator[Paragraph]:
     if not document.packed and document.declared_packing is None:
         return
     yield from heading("Packing")
-    yield labelled("  declared", document.declared_packing or ("nothing", Tone.CAUTION), width=LABEL)
+    if document.declared_packing is not None:
+        yield labelled("  declared", document.declared_packing, width=LABEL)
     for at, group in enumerate(document.packed[:ROWS]):
         yield from _group(group, glyphs, f"packed:{at}")
     if len(document.packed) > ROWS:
@@ -110,8 +111,9 @@ def packing(document: ModelDocument, glyphs: Glyphs) -> Iterator[Paragraph]:
 
 
 def _group(group: PackedGroup, glyphs: Glyphs, key: str) -> Iterator[Paragraph]:
-    bits = f"{group.bits:,} bits, " if group.bits is not None else ""
-    head = f": {plural(group.modules, 'module')}, {bits}a scale for {group.group}"
+    bits = f", {group.bits:,} bits" if group.bits is not None else ""
+    scale = f", a scale for {group.group}" if group.group != "unknown" else ""
+    head = f": {plural(group.modules, 'module')}{bits}{scale}"
     yield Paragraph(((group.scheme, Tone.STRONG), head), indent=2, hang=4, key=key)
     yield Paragraph(((group.explanation, Tone.MUTED),), indent=4, hang=4, key=key)
     yield Paragraph((short(group.first, glyphs, 60), f": {_shapes(group)}"), indent=4, hang=6, key=key)

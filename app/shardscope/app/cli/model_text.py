@@ -152,10 +152,9 @@ def _packed(document: ModelDocument, *, everything: bool) -> Iterator[str]:
 
 
 def _group(group: PackedGroup) -> Iterator[str]:
-    bits = f"{group.bits:,} bits, " if group.bits is not None else ""
-    yield from wrapped(
-        f"{group.scheme}: {plural(group.modules, 'module')}, {bits}a scale for {group.group}", 2
-    )
+    bits = f", {group.bits:,} bits" if group.bits is not None else ""
+    scale = f", a scale for {group.group}" if group.group != "unknown" else ""
+    yield from wrapped(f"{group.scheme}: {plural(group.modules, 'module')}{bits}{scale}", 2)
     yield from wrapped(group.explanation, 4)
     yield from wrapped(f"{shown(group.first, _NAME)}: {_shapes(group)}", 4)
     if group.elements:

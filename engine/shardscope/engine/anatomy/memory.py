@@ -8,6 +8,7 @@ from typing import Final
 
 from shardscope.engine.anatomy import keeping
 from shardscope.engine.model.anatomy import LEFT_OUT, Line, Memory, Parameters, Sizes
+from shardscope.engine.model.text import counted
 
 WIDTHS: Final = {"F32": 32, "BF16": 16, "F16": 16, "F8_E4M3": 8, "F8_E5M2": 8, "I8": 8, "I4": 4, "F4": 4}
 """Bits of the types that figures are asked for."""
@@ -33,7 +34,7 @@ def memory(
     lines = [_shared("as stored", stored, f"{stored:,} bytes of tensors", devices)]
     for dtype in dtypes:
         size = -(-parameters.total * WIDTHS[dtype] // 8)
-        more = f" (without {parameters.unknown:,} tensors of unknown size)" if parameters.unknown else ""
+        more = f" (without {counted(parameters.unknown, 'tensor')} of unknown size)" if parameters.unknown else ""
         lines.append(
             _shared(
                 f"in {dtype}", size, f"{parameters.total:,} parameters x {WIDTHS[dtype]} bits{more}", devices
