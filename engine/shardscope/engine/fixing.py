@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.carrying import Beside, beside, carried_files
+from shardscope.engine.carrying import Beside, beside, carried_files, carries
 from shardscope.engine.classify import weigh
 from shardscope.engine.convert.plans.planning import plan as make_plan
 from shardscope.engine.converting import TOOL, Prepared, absent_state, buffer_bytes, source_of
@@ -29,6 +29,8 @@ from shardscope.engine.mending.outputs import Arranging, index_metadata, index_o
 from shardscope.engine.mending.survey import Found, Held, Survey, survey
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
+from shardscope.engine.model.evidence import Confidence
+from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.fix import Ailment, FixDocument, FixOptions
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
@@ -209,6 +211,8 @@ def _claim(probe: Probe, found: Inspection) -> tuple[Claim, tuple[str, ...]]:
             if item.code in ("layout.ambiguous", "layout.several_candidates"):
                 raise Fault(item.code, **item.params)
     claims = [claim for claim in verdict.claims if claim.format in FORMATS]
+    if not claims and (alone := _alone(probe)) is not None:
+        return alone, ()
     if not claims:
         raise Fault("fix.other_format", found=FORMAT_TITLES[verdict.format])
     here = [claim for claim in claims if not claim.folder] or claims
@@ -217,6 +221,17 @@ def _claim(probe: Probe, found: Inspection) -> tuple[Claim, tuple[str, ...]]:
         raise Fault("fix.several_sets", count=len(here), sets=names)
     others = [claim for claim in verdict.claims if claim is not here[0]]
     return here[0], tuple(_where(claim) for claim in others)
+
+
+def _alone(probe: Probe) -> Claim | None:
+    """Return a single file that begins as safetensors do, whatever it is called: a download that stopped has a name of its own."""
+    if not probe.inventory.root_is_file:
+        return None
+    entry = probe.inventory.files[0]
+    found = probe.sniff(entry)
+    if found is None or found.nature is not Nature.SAFETENSORS:
+        return None
+    return Claim("hf_safetensors", b"", (entry,), Confidence.LOW, ())
 
 
 def _where(claim: Claim) -> str:
@@ -296,7 +311,7 @@ def _plan(
         carried=carried_files(inventory) if options.carry else (),
         absent=(*_left_out(look, edits, what), *absent_state(look.inspection)),
         decisions=_decisions(what, options),
-        blockers=_others(look),
+        blockers=_others(look, what, aside=folder is not None or not options.carry),
         size_of=bytes_of,
         buffers=lambda chosen: buffer_bytes(chosen, asked),
         arrange=arranging,
@@ -316,6 +331,12 @@ def _left_out(look: FixLook, edits: Edits, what: Sequence[Repair]) -> Iterable[L
         names = ", ".join(shown(entry.name, 60) for entry in look.survey.strays[:_EXAMPLES])
         why = f"{counted(len(look.survey.strays), 'file')} not of the weight set, such as {names}"
         yield LeftOut("other files", 0, None, why)
+    if unfinished := [
+        item.subject for item in look.inspection.descriptor.blockers if item.code == "file.incomplete"
+    ]:
+        why = f"{', '.join(map(str, unfinished[:_EXAMPLES]))}: give a part its own name, and salvage takes what is whole of it"
+        if not look.inspection.inventory.root_is_file:
+            yield LeftOut("unfinished download", 0, None, why)
     for other in look.beside:
         yield LeftOut("another part", 0, None, other)
 
@@ -327,16 +348,19 @@ def _decisions(what: Sequence[Repair], options: FixOptions) -> tuple[Decision, .
     return (Decision("fix", ", then ".join(what) or "nothing", evidence, "--what"),)
 
 
-def _others(look: FixLook) -> list[Blocker]:
-    """Return what inspection found that is not about weight files and their index."""
+def _others(look: FixLook, what: Sequence[Repair], *, aside: bool) -> list[Blocker]:
+    """Return what inspection found that is not about weight files and their index; `aside`: nothing beside them comes along."""
+    own = (*_OWN, "file.incomplete") if "salvage" in what else _OWN
     looked = look.survey
     ours = {shown(file.entry.text) for file in looked.files} | {shown(entry.text) for entry in looked.strays}
     if looked.index is not None:
         ours.add(shown(looked.index.text))
+    if aside:
+        ours |= {shown(entry.text) for entry in look.inspection.inventory.files if carries(entry)}
     return [
         item
         for item in look.inspection.descriptor.blockers
-        if not item.code.startswith(_OWN)
+        if not item.code.startswith(own)
         and not (item.subject in ours and not item.code.startswith("source."))
     ]
 

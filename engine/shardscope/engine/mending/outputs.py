@@ -68,7 +68,9 @@ class Arranging:
         ]
 
     def _stay(self, homes: Sequence[int], names: Sequence[str]) -> bool:
-        if len(set(names)) < len(names) or any(is_altered(name) for name in names):
+        if len(set(names)) < len(names) or any(
+            is_altered(name) or not name.endswith(".safetensors") for name in names
+        ):
             return False
         numbered = self._survey.numbered
         paths = [self._survey.files[number].entry.path for number in homes]

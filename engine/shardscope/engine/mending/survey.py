@@ -21,6 +21,7 @@ from shardscope.engine.model.repair import Lost, Repair
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.source import Entry, Reader
 from shardscope.engine.model.text import counted, display_name, path_text
+from shardscope.engine.parse.sniff import unfinished_download
 
 NUMBERED: Final = "{stem}-{number:0{width}d}-of-{total:0{width}d}.safetensors"
 _GONE: Final = frozenset({"index.shard_missing", "index.shard_unreadable", "index.tensor_missing"})
@@ -166,6 +167,8 @@ def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
     """
     folder = probe.folder(claim.folder)
     layout = layout_of(folder.only(claim.files), SUFFIX)
+    if not layout.files and probe.inventory.root_is_file:
+        layout = Layout((), (), ((claim.files[0], _stem(claim.files[0].name)),))
     probe.blockers.clear()
     indexes = [read_index(probe, entry) for entry, _ in layout.indexes]
     about_indexes = list(probe.blockers)
@@ -229,6 +232,14 @@ def _settled(looked: Survey) -> tuple[Found, ...]:
         return each.repair if here else "index"
 
     return tuple(Found(each.blocker, mends(each)) for each in looked.found)
+
+
+def _stem(name: str) -> str:
+    """Return what a file of another suffix is called that turned out to be safetensors: less the mark of a download."""
+    unfinished = unfinished_download(name)
+    if unfinished is not None:
+        name = name.removesuffix(str(unfinished.params["marker"]))
+    return name.removesuffix(f".{SUFFIX}")
 
 
 def _chosen(
