@@ -72,11 +72,12 @@ class Model:
     def check(self, expected: np.ndarray) -> None:
         """Hold every slice against the numbers."""
         for part in SLICES:
-            index: Any = ... if part is None else _index(part)
+            index: Any = ... if part is None else index_of(part)
             assert np.array_equal(self.numbers(part), expected.astype("f4")[index]), part
 
 
-def _index(part: str) -> tuple[Any, ...]:
+def index_of(part: str) -> tuple[Any, ...]:
+    """Return a slice as numpy takes it."""
     found: list[Any] = []
     for word in part.split(","):
         ends = [int(each) if each else None for each in word.split(":")]
@@ -124,7 +125,7 @@ def test_what_is_read_ahead_is_what_was_asked_for(tmp_path: Path) -> None:
     expected = (q - z[group].T - 1).astype("f4") * scale.astype("f4")[group].T
 
     for part in (None, "1:,:250", "::2"):
-        assert np.array_equal(model.numbers(part), expected[... if part is None else _index(part)])
+        assert np.array_equal(model.numbers(part), expected[... if part is None else index_of(part)])
 
 
 def test_awq(tmp_path: Path) -> None:
@@ -324,6 +325,8 @@ BLOCKS: dict[str, tuple[list[int], dict[int, float]]] = {
     ),
     "IQ4_NL": ([*half(2), 0xF8, *[0] * 15], {0: 2.0, 16: 226.0, 1: -254.0}),
     "MXFP4": ([128, 0xA7, *[0] * 15], {0: 12.0, 16: -2.0, 1: 0.0}),
+    "TQ1_0": ([86, *[0] * 51, *half(3)], {0: 0.0, 32: -3.0, 1: -3.0}),
+    "NVFP4": ([0x38, 0x40, 0, 0, 0x72, *[0] * 7, 0x02, *[0] * 23], {0: 1.0, 8: 6.0, 16: 2.0, 1: 0.0}),
     "TQ2_0": ([0b10_01_00_10, *[0] * 63, *half(3)], {0: 3.0, 32: -3.0, 64: 0.0, 96: 3.0, 1: -3.0}),
 }
 """Of each type a block, and some of its numbers, worked out by the comments of `ggml-common.h`."""

@@ -13,6 +13,7 @@ from shardscope.engine.peeking import PeekOptions, look
 from shardscope.engine.sides import side_of
 from shardscope.engine.unpacking import described, unpacked
 from shardscope.engine.windows import opened
+from tests.test_unpacking import index_of
 
 torch = pytest.importorskip("torch")
 
@@ -41,7 +42,7 @@ def check(path: Path, name: str, expected: np.ndarray, *, exact: bool = True, to
     """Hold every slice of a weight against the numbers of its producer."""
     for part in SLICES:
         found = numbers(path, name, part)
-        index = eval(f"np.s_[{part}]") if part is not None else ...
+        index = index_of(part) if part is not None else ...
         wanted = expected[index]
         assert found.shape == wanted.shape
         if exact:
@@ -65,6 +66,8 @@ KINDS = (
     "IQ4_XS",
     "TQ2_0",
     "MXFP4",
+    "NVFP4",
+    "TQ1_0",
 )
 
 
@@ -86,6 +89,8 @@ def test_blocks_of_ggml_are_what_gguf_makes_of_them(kind: str, tmp_path: Path) -
         "Q6_K": (208,),
         "TQ2_0": (64,),
         "MXFP4": (),
+        "NVFP4": (),
+        "TQ1_0": (52,),
     }.get(kind, (0, 2) if kind in ("Q4_1", "Q5_1") else (0,)):
         data[..., at : at + 2] = (
             chance.normal(size=(rows, columns // block, 1))

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shardscope.engine.diffing.numbers import table
 from shardscope.engine.looking.statistics import Bytes
 
 Numbers = NDArray[np.float32]
@@ -17,6 +18,16 @@ _E2M1: Final = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 """Twice the values of E2M1."""
 _IQ4: Final = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 """The levels of IQ4_NL and IQ4_XS (`kvalues_iq4nl`)."""
+
+
+def _unsigned() -> Numbers:
+    """Return half of what each code of a scale of NVFP4 stands for: E4M3, whose sign is not looked at and whose NaN is 0."""
+    found: Numbers = (table("F8_E4M3")[np.arange(256) & 127] / 2).astype(np.float32)
+    found[127], found[255] = 0, 240
+    return found
+
+
+_UE4M3: Final = _unsigned()
 
 
 def _half(data: Bytes) -> Numbers:
@@ -137,6 +148,24 @@ def _iq4_xs(data: Bytes) -> Numbers:
     return _spread(_half(data[:, :2]) * scales, _IQ4[_shifted(data[:, 8:], 16, 4, 15)])
 
 
+def _threes(data: Bytes, digits: int) -> Bytes:
+    """Return the digits of bytes in base 3, which are stored as fractions: those of all bytes at one place, then those at the next."""
+    powers = np.array([1, 3, 9, 27, 81][:digits], np.uint8).reshape(1, -1, 1)
+    moved: Bytes = data[:, None, :] * powers  # modulo 256
+    return ((moved.astype(np.uint16) * 3) >> 8).astype(np.uint8).reshape(len(data), -1)
+
+
+def _tq1_0(data: Bytes) -> Numbers:
+    parts = [_threes(data[:, :32], 5), _threes(data[:, 32:48], 5), _threes(data[:, 48:52], 4)]
+    return _half(data[:, 52:54]) * (np.concatenate(parts, axis=1).astype(np.float32) - np.float32(1))
+
+
+def _nvfp4(data: Bytes) -> Numbers:
+    scales, packed = _UE4M3[data[:, :4]], data[:, 4:].reshape(len(data), 4, 8)
+    levels: Numbers = _E2M1[_nibbles(packed)]
+    return (scales[:, :, None] * levels).reshape(len(data), -1)
+
+
 def _tq2_0(data: Bytes) -> Numbers:
     return _half(data[:, 64:66]) * (_shifted(data[:, :64], 32, 2, 3).astype(np.float32) - np.float32(1))
 
@@ -159,7 +188,9 @@ DECODERS: Final[dict[str, Callable[[Bytes], Numbers]]] = {
     "Q6_K": _q6_k,
     "IQ4_NL": _iq4_nl,
     "IQ4_XS": _iq4_xs,
+    "TQ1_0": _tq1_0,
     "TQ2_0": _tq2_0,
     "MXFP4": _mxfp4,
+    "NVFP4": _nvfp4,
 }
 """By the name of the type."""
