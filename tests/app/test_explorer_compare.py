@@ -322,6 +322,43 @@ async def test_an_adapter_is_held_against_its_base(monkeypatch: pytest.MonkeyPat
         snap(app, "adapter")
 
 
+async def test_an_adapter_that_was_merged(monkeypatch: pytest.MonkeyPatch, snap: Snap) -> None:
+    monkeypatch.chdir(FIXTURES / "peft/lora_llama")
+    app = explorer("base")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, "merged.safetensors")
+        await press(pilot, "A", *"check", "tab")
+        await until(pilot, lambda: screen.query_one("#adapter", Input).value == "checkpoint/")
+        await press(pilot, "enter", "v", "a", "f")
+        assert "B is A with the adapter merged: 21 as they should be" in text(app)
+        screen.table.move_to_row(screen.table.row_count() - 2)
+        await settle(pilot)
+        snap(app, "merged")
+        await press(pilot, "enter", "down", "enter")
+        assert isinstance(app.screen, TensorDetail)
+        assert "update of rank 4, scale 2: as it should be" in text(app)
+        assert "of what rounding may do" in " ".join(text(app).split())
+        await press(pilot, "escape", "y")
+        assert isinstance(app.screen, CopiedCommand)
+        assert app.screen.command == "shardscope diff base merged.safetensors --adapter checkpoint/ --values"
+
+        await press(pilot, "escape", "o")
+        screen.query_one("#other", Input).value = "base"
+        await press(pilot, "enter", "a", "v")
+        assert not screen.filter.on
+        assert "B is not A with the adapter merged: 5 not as they should be" in " ".join(text(app).split())
+        assert "unmerged" in text(app)
+        await press(pilot, "A")
+        screen.query_one("#adapter", Input).value = "base"
+        await press(pilot, "enter")
+        assert "diff.adapter_none" in text(app)
+        await press(pilot, "A")
+        screen.query_one("#adapter", Input).value = ""
+        await press(pilot, "enter")
+        assert not screen.query_one("#merged").display
+        assert "The same in structure" in text(app)
+
+
 class Held:
     """Values that go on until they are cancelled, or that fail."""
 

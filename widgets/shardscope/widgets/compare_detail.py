@@ -54,6 +54,10 @@ def _one(item: TensorDifference) -> Iterator[Paragraph]:
         yield labelled("part of", f"rank {item.part_of}")
     if item.note is not None:
         yield labelled("note", item.note)
+    if item.merge is not None:
+        yield labelled("adapter", words.merged([item]))
+        if (room := words.room(item)) is not None:
+            yield labelled("", (room, Tone.MUTED))
     yield from _values(item)
 
 
@@ -62,6 +66,8 @@ def _values(item: TensorDifference) -> Iterator[Paragraph]:
     if found is None:
         if item.a is not None and item.b is not None:
             yield labelled("values", ("not compared", Tone.MUTED))
+        return
+    if item.merge is not None and found.verdict != "differs":
         return
     yield labelled(
         "values", (words.figures([found]), Tone.OK if found.verdict != "differs" else Tone.CAUTION)

@@ -147,6 +147,8 @@ def _short(found: Sequence[Figures], count: int, item: TensorDifference) -> Part
         lone = item.a is None or item.b is None
         return ("", Tone.PLAIN) if lone or item.note is None else (item.note, Tone.MUTED)
     less = "" if len(found) == count else f", {len(found):,} of {count:,}"
+    if item.merge is not None and item.merge.verdict is not None and item.merge.verdict != "differs":
+        return f"{item.merge.verdict}{less}", TONES[item.state] if item.state == "changed" else Tone.OK
     verdicts = {each.verdict for each in found}
     if verdicts == {"bits"}:
         return f"same bits{less}", Tone.OK

@@ -147,6 +147,20 @@ def merged(items: Sequence[TensorDifference]) -> str:
     return ", ".join(parts)
 
 
+def room(item: TensorDifference) -> str | None:
+    """Return how large an update is, and how near to it B is; null where that is not known."""
+    merge, values = item.merge, item.values
+    if merge is None or values is None or merge.strain is None or not merge.ranks:
+        return None
+    seen = (
+        f", larger than rounding in {merge.visible:,} of {values.elements:,}"
+        if merge.visible is not None
+        else ""
+    )
+    size_ = f"up to {decimal(merge.update)}" if merge.update is not None else "not finite"
+    return f"{size_}{seen}; largest error {decimal(merge.strain)} of what rounding may do"
+
+
 def most(values: Iterable[float | None]) -> float | None:
     """Return the largest of figures, of those that are known."""
     return max((value for value in values if value is not None), default=None)

@@ -96,13 +96,17 @@ def verify_command(source: Target, out: str, *, decoded: bool) -> str:
     return " ".join([*words, "--decode"] if decoded else words)
 
 
-def diff_command(first: Target, second: str, *, values: bool, decoded: bool, component: "Listed") -> str:
-    """Return the `shardscope diff` of `first` and the checkpoint at `second`."""
+def diff_command(
+    first: Target, second: str, *, values: bool, decoded: bool, component: "Listed", adapter: str = ""
+) -> str:
+    """Return the `shardscope diff` of `first` and the checkpoint at `second`; with the path of an `adapter` that was merged."""
     words = ["shardscope", "diff", _operand(first.path), _operand(second), *options(first)]
     if decoded:
         words.append("--decode")
     if component != "model":
         words += ["--component", component]
+    if adapter:
+        words += ["--adapter", _operand(adapter)]
     return " ".join([*words, "--values"] if values else words)
 
 

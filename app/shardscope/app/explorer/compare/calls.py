@@ -23,8 +23,8 @@ class Calls:
 
     side: "Callable[[Target, Inspection | None, Decoding | None, Event, OnProgress], Side]"
     """Inspects one side; what was found before is taken where its tensors are listed. Raises `Fault` and `Cancelled`."""
-    structure: "Callable[[Side, Side, Listed], Compared]"
-    """Raises `Fault`."""
+    structure: "Callable[[Side, Side, Listed, tuple[Side, ...]], Compared]"
+    """With the adapters that are said to be merged into the second. Raises `Fault`."""
     values: "Callable[[Compared, Collection[int] | None, OnDifference, Event, OnProgress], Compared]"
     """Raises `Fault` and `Cancelled`."""
 
@@ -50,11 +50,16 @@ def _side(
     )
 
 
-def _structure(first: "Side", second: "Side", component: "Listed") -> "Compared":
+def _structure(
+    first: "Side", second: "Side", component: "Listed", adapters: "tuple[Side, ...]"
+) -> "Compared":
     from shardscope.engine.compared import DiffOptions
     from shardscope.engine.differences import structure
+    from shardscope.engine.merges import with_adapters
 
-    return structure(first, second, DiffOptions(component=component), limits=first.found.descriptor.limits)
+    limits = first.found.descriptor.limits
+    found = structure(first, second, DiffOptions(component=component), limits=limits)
+    return with_adapters(found, adapters, limits) if adapters else found
 
 
 def _values(

@@ -72,6 +72,14 @@ class Frame(Screen[None]):
                     compact=True,
                     select_on_focus=False,
                 )
+            with Horizontal(classes="side", id="merged"):
+                yield Static("+", classes="letter")
+                yield SearchLine(
+                    placeholder="path of a LoRA adapter that was merged into B; empty for none",
+                    id="adapter",
+                    compact=True,
+                    select_on_focus=False,
+                )
             yield Static(id="answer")
             yield ProgressLine()
             yield SearchLine(
@@ -84,6 +92,7 @@ class Frame(Screen[None]):
 
     def on_mount(self) -> None:
         """Ask for the other checkpoint."""
+        self.query_one("#merged").display = False
         self._show_parts()
         self.query_one("#other").focus()
         self._say("Which other checkpoint? Any family, any topology; nothing of it will be run.", Tone.MUTED)

@@ -116,12 +116,15 @@ class Listing(Frame):
 
     def _list_all(self) -> None:
         """List all again, with the cursor on the same tensor."""
+        self._forget_search()
+        self._list()
+        self.set_focus(self.table)
+
+    def _forget_search(self) -> None:
         self.filter.clear()
         field = self.query_one("#find", Input)
         field.value = ""
         field.display = False
-        self._list()
-        self.set_focus(self.table)
 
     def action_difference(self, by: int) -> None:
         """Go to the next row that is not the same, around the ends."""

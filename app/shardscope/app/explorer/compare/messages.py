@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 class SidesSeen(Message):
     """Both sides were inspected."""
 
-    def __init__(self, first: "Side", second: "Side", offers: "tuple[Offer | None, Offer | None]") -> None:
+    def __init__(
+        self,
+        first: "Side",
+        second: "Side",
+        offers: "tuple[Offer | None, Offer | None]",
+        adapters: "tuple[Side, ...]" = (),
+    ) -> None:
         super().__init__()
         self.first = first
         self.second = second
         self.offers = offers
         """What decoding could read of each."""
+        self.adapters = adapters
+        """Those that are said to be merged into the second."""
 
 
 class Folded(Message):
@@ -61,7 +69,9 @@ class ValuesCompared(Message):
 class Completed(Message):
     """A path was completed."""
 
-    def __init__(self, typed: str, path: str) -> None:
+    def __init__(self, field: str, typed: str, path: str) -> None:
+        """`field` is the identifier of the line that it was typed into."""
         super().__init__()
+        self.field = field
         self.typed = typed
         self.path = path

@@ -1,20 +1,19 @@
 """The Compare screen: a second checkpoint beside the one in hand, structure first, values when they are asked for."""
 
-import os
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from textual import on
-from textual.widgets import Input, Static
+from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from shardscope.app.explorer.compare import workers
+from shardscope.app.explorer.compare.asking import Asking
 from shardscope.app.explorer.compare.calls import CALLS, Calls
 from shardscope.app.explorer.compare.frame import At
-from shardscope.app.explorer.compare.listing import Listing
 from shardscope.app.explorer.compare.messages import (
     ComparingStopped,
-    Completed,
     Folded,
     NotCompared,
     SidesSeen,
@@ -42,7 +41,7 @@ COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
 """In the order in which the key goes through them."""
 
 
-class Compare(Listing):
+class Compare(Asking):
     """Two checkpoints."""
 
     def __init__(
@@ -57,12 +56,12 @@ class Compare(Listing):
         """`found` is what is known of the checkpoint in hand: with its tensors where it was decoded."""
         super().__init__(target, crumbs)
         self.sides: tuple[Side, Side] | None = None
+        self.adapters: tuple[Side, ...] = ()
         self.offers: tuple[Offer | None, Offer | None] = (None, None)
         self.decoded = found is not None and found.descriptor.planes.decoded is PlaneState.EXAMINED
         self._found = found
         self._engine = engine
         self._calls = calls
-        self._other = ""
 
     def _start(self, work: "Callable[[], None]", description: str) -> None:
         self.app.run_worker(
@@ -75,17 +74,13 @@ class Compare(Listing):
 
     # Looking
 
-    @on(Input.Submitted, "#other")
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        path = os.path.expanduser(event.value.strip())
-        if path and self.at is not At.READING:
-            self._other = path
-            self._look((None, None))
+    def _look_again(self) -> None:
+        self._look((None, None))
 
     def _look(self, wishes: "tuple[Decoding | None, Decoding | None]") -> None:
         calls, component = self._calls, self.component
-        other = Target(self._other, self.target.limits, self.target.hf_cache, self.target.decode_limits)
+        other, adapter = (replace(self.target, path=path) for path in (self._other, self._adapter))
+        more = (adapter,) if adapter.path else ()
         known: tuple[Inspection | None, Inspection | None] = (self._found, None)
         if self.sides is not None:
             first, second = (side.found for side in self.sides)
@@ -97,9 +92,9 @@ class Compare(Listing):
         self._start(
             lambda: workers.look(
                 calls,
-                (self.target, other),
-                known,
-                wishes,
+                (self.target, other, *more),
+                (*known, *(None for _ in more)),
+                (*wishes, *(None for _ in more)),
                 component,
                 get_current_worker().cancelled_event,
                 self.post_message,
@@ -117,6 +112,7 @@ class Compare(Listing):
     def _seen(self, event: SidesSeen) -> None:
         self.sides = (event.first, event.second)
         self.offers = event.offers
+        self.adapters = event.adapters
         if self.at is At.LOOKING:
             self.query_one(ProgressLine).clear()
             self._say("Putting names, types and shapes side by side.", Tone.PLAIN)
@@ -129,7 +125,8 @@ class Compare(Listing):
         self.query_one("#first", Static).update(
             content(self.target.path, (f"  {words.side_words(document.a)}", Tone.MUTED))
         )
-        notes = [f"B  {words.side_words(document.b)}", *document.decisions]
+        more = (f"+  {words.side_words(side)}" for side in document.adapters)
+        notes = [f"B  {words.side_words(document.b)}", *more, *document.decisions]
         self._say(
             f"{words.verdict(document)}: {words.totals(document)}",
             Tone.OK if document.same else Tone.CAUTION,
@@ -222,7 +219,7 @@ class Compare(Listing):
         match action:
             case "stop":
                 return self.at in (At.LOOKING, At.READING)
-            case "back":
+            case "back" | "adapter":
                 return self.at in (At.ASKING, At.READY)
             case "values" | "row_values" | "all" | "search" | "kind":
                 return self.at is At.READY
@@ -237,7 +234,7 @@ class Compare(Listing):
             case "peek" | "peek_other" | "shard_map":
                 return self.at is At.READY and self._item is not None
             case "complete":
-                return self.focused is not None and self.focused.id == "other"
+                return self._field is not None
         return True
 
     def action_values(self) -> None:
@@ -257,38 +254,13 @@ class Compare(Listing):
         place = (COMPONENTS.index(self.component) + 1) % len(COMPONENTS)
         self.component = COMPONENTS[place]
         first, second = self.sides
-        calls, component = self._calls, self.component
+        calls, component, adapters = self._calls, self.component, self.adapters
         self.folded = None
         self._go(At.LOOKING)
         self._start(
-            lambda: workers.compare(calls, first, second, component, self.post_message),
+            lambda: workers.compare(calls, first, second, component, self.post_message, adapters),
             "comparing two checkpoints",
         )
-
-    def action_other(self) -> None:
-        """Ask for another checkpoint."""
-        self.query_one("#other").focus()
-
-    async def action_complete(self) -> None:
-        """Complete the path."""
-        from shardscope.app.explorer.open.completion import completed
-
-        typed = self.query_one("#other", Input).value
-        self.app.run_worker(
-            lambda: self.post_message(Completed(typed, completed(typed))),
-            group="complete",
-            description="completing a path",
-            thread=True,
-            exclusive=True,
-            exit_on_error=False,
-        )
-
-    @on(Completed)
-    def _completed(self, event: Completed) -> None:
-        field = self.query_one("#other", Input)
-        if field.value == event.typed:
-            field.value = event.path
-            field.cursor_position = len(event.path)
 
     def action_decode(self) -> None:
         """Ask whether to decode what is opaque of both."""
@@ -306,7 +278,12 @@ class Compare(Listing):
     def _command(self, *, decoded: bool) -> str:
         values = self.folded is not None and self.folded.compared.document.values
         return diff_command(
-            self.target, self._other, values=values, decoded=decoded, component=self.component
+            self.target,
+            self._other,
+            values=values,
+            decoded=decoded,
+            component=self.component,
+            adapter=self._adapter,
         )
 
     def action_shard_map(self, of_b: bool) -> None:
@@ -365,8 +342,8 @@ class Compare(Listing):
 
     def action_back(self) -> None:
         """Out of the path, out of the search, then back to the checkpoint."""
-        if self.folded is not None and self.focused is not None and self.focused.id == "other":
-            self.set_focus(self.table)
+        if self.folded is not None and self._field is not None:
+            self._leave_field()
         elif self.folded is not None and (self.filter.on or self.query_one("#find").display):
             self._list_all()
         else:

@@ -41,14 +41,16 @@ def _reporting(post: Post) -> OnProgress:
 
 def look(
     calls: Calls,
-    targets: tuple[Target, Target],
-    known: "tuple[Inspection | None, Inspection | None]",
-    wishes: "tuple[Decoding | None, Decoding | None]",
+    targets: tuple[Target, ...],
+    known: "tuple[Inspection | None, ...]",
+    wishes: "tuple[Decoding | None, ...]",
     component: "Listed",
     cancel: Event,
     post: Post,
 ) -> None:
-    """Inspect both sides and compare their structure; posts `SidesSeen`, and what `compare` does; `NotCompared` where a side cannot be seen."""
+    """Inspect both sides, and the adapters behind them, and compare their structure; posts `SidesSeen`, and what `compare` does;
+    `NotCompared` where a side cannot be seen.
+    """
     from shardscope.app.explorer.offer import offer_of
     from shardscope.engine.model.blocker import Fault, blocker
 
@@ -62,17 +64,25 @@ def look(
         except Fault as fault:
             post(NotCompared(blocker(fault.finding, target.path)))
             return
-    offers = [offer_of(side.found.descriptor, side.found.inventory) for side in sides]
-    post(SidesSeen(sides[0], sides[1], (offers[0], offers[1])))
-    compare(calls, sides[0], sides[1], component, post)
+    first, second, *adapters = sides
+    offers = [offer_of(side.found.descriptor, side.found.inventory) for side in (first, second)]
+    post(SidesSeen(first, second, (offers[0], offers[1]), tuple(adapters)))
+    compare(calls, first, second, component, post, tuple(adapters))
 
 
-def compare(calls: Calls, first: "Side", second: "Side", component: "Listed", post: Post) -> None:
+def compare(
+    calls: Calls,
+    first: "Side",
+    second: "Side",
+    component: "Listed",
+    post: Post,
+    adapters: "tuple[Side, ...]" = (),
+) -> None:
     """Compare the structure of two sides; posts `Folded` or `NotCompared`."""
     from shardscope.engine.model.blocker import Fault, blocker
 
     try:
-        compared = calls.structure(first, second, component)
+        compared = calls.structure(first, second, component, adapters)
     except Fault as fault:
         post(NotCompared(blocker(fault.finding)))
     else:
