@@ -212,7 +212,7 @@ def inspection(
         descriptor.trust,
         descriptor.adapter,
         blockers,
-        decoded=plane is not None,
+        decoded=plane,
     )
     descriptor = structs.replace(descriptor, workflow=steps)
     inventory = Inventory(root_is_file=False, entries=entries, blockers=())

@@ -591,4 +591,4 @@ async def test_decoding_that_read_nothing_says_so() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(app, pilot)
         assert facts(app)[0] == "decoded: nothing read"
-        assert "asked for; no pickle could be read" in words(app)
+        assert "asked for; no pickle was read" in words(app)

@@ -101,6 +101,14 @@ def test_what_was_decoded_can_be_adapted_and_materialized_as_an_experiment(famil
     assert found[StepName.MATERIALIZE] is EXPERIMENTAL
 
 
+def test_no_pickle_is_said_to_be_read_where_there_is_none(tmp_path: Path) -> None:
+    wish = Decoding(Intent("inspect", "command line"))
+    descriptor = inspect(write_sharded(tmp_path), digest="none", decoding=wish).descriptor
+
+    escalate = descriptor.workflow.steps[1]
+    assert (escalate.state, escalate.says) == (NOT_NEEDED, "nothing here is opaque")
+
+
 def test_what_is_broken_is_not_materialized() -> None:
     wish = Decoding(Intent("inspect", "command line"))
     descriptor = inspect(FIXTURES / "dcp/bad_hole/checkpoint", digest="none", decoding=wish).descriptor

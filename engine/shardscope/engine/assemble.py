@@ -107,7 +107,7 @@ def descriptor(
         resources=resources_of(inventory, facts, tensors, blockers),
         adapter=resolution.match,
         workflow=workflow_of(
-            classification, state, figures, trust, resolution.match, blockers, decoded=decoded is not None
+            classification, state, figures, trust, resolution.match, blockers, decoded=decoded
         ),
         blockers=blockers,
         decoded=UNSET if decoded is None else decoded,

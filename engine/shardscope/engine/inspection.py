@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from shardscope.engine import assemble
 from shardscope.engine.capabilities.workflow import workflow_of
@@ -20,7 +21,7 @@ from shardscope.engine.formats.survey import survey
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity, blocker
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.codes import CODES
-from shardscope.engine.model.descriptor import Descriptor, Digest, PlaneState
+from shardscope.engine.model.descriptor import Descriptor, Digest
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.exits import ExitCode, most_specific
 from shardscope.engine.model.limits import Limits
@@ -190,7 +191,7 @@ def with_digests(
             descriptor.trust,
             descriptor.adapter,
             blockers,
-            decoded=descriptor.planes.decoded is PlaneState.EXAMINED,
+            decoded=None if descriptor.decoded is UNSET else descriptor.decoded,
         ),
         blockers=blockers,
     )

@@ -312,7 +312,7 @@ def _tensors(found: Descriptor, glyphs: Glyphs) -> Paragraph:
 def _decoded(plane: DecodedPlane, glyphs: Glyphs) -> Paragraph:
     """Say what decoding read and listed, and which names in it are foreign."""
     if not plane.streams:
-        return labelled("decoded", ("asked for; no pickle could be read", Tone.CAUTION))
+        return labelled("decoded", ("asked for; no pickle was read", Tone.CAUTION))
     dot: Part = (f" {glyphs.dot} ", Tone.MUTED)
     parts: list[Part] = [f"{plural(len(plane.streams), 'pickle stream')} read as data"]
     for each in plane.components:

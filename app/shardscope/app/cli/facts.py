@@ -49,8 +49,9 @@ def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text
 
 
 def _decoded(plane: DecodedPlane) -> Text:
-    answer = Text(plural(len(plane.streams), "pickle stream"))
-    answer.append(" read as data")
+    answer = Text(f"{plural(len(plane.streams), 'pickle stream')} read as data")
+    if not plane.streams:
+        answer = Text("no pickle was read")
     if plane.isolation is not None:
         answer.append(f" ({isolation_words(plane.isolation)})", QUIET)
     for figures in plane.components:

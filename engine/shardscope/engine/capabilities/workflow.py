@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity
+from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import AdapterMatch, AdapterStatus, Trust
 from shardscope.engine.model.evidence import Classification, Status
 from shardscope.engine.model.format_names import HEADERS_ONLY, NOT_CONVERTED
@@ -33,10 +34,10 @@ def workflow_of(
     adapter: AdapterMatch,
     blockers: Sequence[Blocker],
     *,
-    decoded: bool = False,
+    decoded: DecodedPlane | None = None,
 ) -> Workflow:
-    """Return the six steps for one checkpoint. `blockers` are ordered, the worst first; `decoded`: decoding was asked for."""
-    readable = decoded or state.weights.presence is Presence.PRESENT
+    """Return the six steps for one checkpoint. `blockers` are ordered, the worst first; `decoded`: what decoding read, where it was asked for."""
+    readable = decoded is not None or state.weights.presence is Presence.PRESENT
     if classification.status is not Status.CONDITIONAL:
         steps = _nothing_beyond(classification, blockers)
     else:
@@ -44,7 +45,7 @@ def workflow_of(
             Step(StepName.INSPECT, StepState.CURRENT, None, _EXAMINED),
             _escalate(classification.format, state, trust, blockers, decoded=decoded),
             _adapt(classification.format, adapter, readable=readable),
-            _validate(tensors, trust, blockers, decoded=decoded),
+            _validate(tensors, trust, blockers, decoded=decoded is not None),
             _materialize(classification.format, blockers, readable=readable),
             _load(classification.format, blockers),
         )
@@ -67,14 +68,19 @@ def _nothing_beyond(classification: Classification, blockers: Sequence[Blocker])
 
 
 def _escalate(
-    format_name: str, state: StateScope, trust: Trust, blockers: Sequence[Blocker], *, decoded: bool
+    format_name: str,
+    state: StateScope,
+    trust: Trust,
+    blockers: Sequence[Blocker],
+    *,
+    decoded: DecodedPlane | None,
 ) -> Step:
     opaque = len(trust.opaque_files)
     left = counted(opaque, "opaque file")
-    if decoded:
-        if opaque and state.weights.presence is not Presence.PRESENT:
-            says = f"{left} could not be read as data"
-            return Step(StepName.ESCALATE, StepState.STOPPED, _any_code(blockers), says)
+    if decoded is not None and opaque and state.weights.presence is not Presence.PRESENT:
+        says = f"{left} could not be read as data"
+        return Step(StepName.ESCALATE, StepState.STOPPED, _any_code(blockers), says)
+    if decoded is not None and decoded.streams:
         says = "pickles were read as data by a contained worker, in this run alone"
         return Step(StepName.ESCALATE, StepState.CURRENT, None, says)
     if not opaque:
