@@ -107,7 +107,7 @@ def place_of(tensor: LogicalTensor, fragment: Fragment) -> Stretch:
 def look_at(
     name: str, file: OpenFile, places: Sequence[Span], cancel: threading.Event | None = None
 ) -> Unwritten:
-    """Look for holes and for a tail of zeros. Of a file that has none, a mebibyte at its end is read. Raises `Fault`, `Cancelled`."""
+    """Look for holes and for a tail of zeros. Of a file that has none, a page at its end is read. Raises `Fault`, `Cancelled`."""
     holes, whole = _holes(file, cancel)
     told = whole and (bool(holes) or file.size - file.entry.allocated < PAGE)
     furthest = list(accumulate((span.end for span in places), max))
@@ -170,7 +170,7 @@ def _holes(file: OpenFile, cancel: threading.Event | None) -> tuple[list[Stretch
 
 def _tail(file: OpenFile, holes: Sequence[Stretch], cancel: threading.Event | None) -> int:
     """Return where the zeros begin that go on to the end of a file; its size, where there are none."""
-    at = file.size
+    at, step = file.size, PAGE
     ends = [hole.end for hole in holes]
     while at:
         check(cancel)
@@ -178,9 +178,9 @@ def _tail(file: OpenFile, holes: Sequence[Stretch], cancel: threading.Event | No
         if after < len(holes) and holes[after].begin < at:
             at = holes[after].begin
             continue
-        low = max(0, at - _STEP)
+        low = max(0, at - step)
         data = file.pread(low, at - low)
         if data != _ZEROS[: len(data)]:
             return low + len(data.rstrip(b"\0"))
-        at = low
+        at, step = low, min(2 * step, _STEP)
     return 0
