@@ -70,3 +70,26 @@ def test_vectors_of_magnitude_and_biases_are_no_modules_saved_whole() -> None:
     found = adapter(items, None)
     assert found is not None
     assert found.saved_whole == ()
+
+
+@pytest.mark.parametrize(("rank", "sound"), [(8, True), (64, True), (12, False)])
+def test_factors_of_all_experts_are_as_many_times_the_rank(rank: int, sound: bool) -> None:
+    items = [*pair(0), *pair(0, "mlp.experts", rank), *pair(0, "mlp.experts.base_layer", rank)]
+    found = [each.code for each in check_adapter(items, AdapterFacts(peft_type="LORA", r=8))]
+    assert found == ([] if sound else ["model.adapter_rank"])
+
+
+def test_what_adalora_keeps_of_a_rank_is_no_contradiction() -> None:
+    items = [*pair(0, rank=5), item(f"{STEM}.0.self_attn.q_proj.lora_E", 5, 1)]
+    facts = AdapterFacts(peft_type="ADALORA", r=8)
+    assert list(check_adapter(items, facts)) == []
+    found = adapter(items, facts)
+    assert found is not None
+    assert found.saved_whole == ()
+
+
+def test_tensors_of_other_kinds_are_not_said_to_be_saved_whole() -> None:
+    items = [item(f"{STEM}.0.mlp.down_proj.ia3_l", 1, 4), item("base_model.model.lm_head.weight", 9, 4)]
+    found = adapter(items, AdapterFacts(peft_type="IA3", modules_to_save=("lm_head",)))
+    assert found is not None
+    assert found.saved_whole == ("lm_head.weight",)

@@ -165,15 +165,14 @@ def study_model(
     counts = counting.parameters(items, packed.elements, packed.companions, declared.sizes, told=told)
     stored = sum(item.bytes for item in items if item.alias_of is None)
     fit = _fit(found, base)
+    facts = declared.adapter if _adapters(found) < 2 else None  # no configuration is that of several
     findings = [
         *_about(found, len(items)),
         *((Finding("model.parts"),) if parts else ()),
         *(
             each
             for stack in stacks
-            for each in layers.check_stack(
-                stack, declared.sizes.shared_layers if declared.sizes is not None and stack is own else 0
-            )
+            for each in layers.check_stack(stack, declared.sizes if stack is own else None)
         ),
         *(
             architecture.check_sizes(declared.sizes, weights, own)
@@ -181,11 +180,11 @@ def study_model(
             else ()
         ),
         *packed.findings,
-        *adapters.check_adapter(items, declared.adapter),
+        *adapters.check_adapter(items, facts),
         *fit.findings,
     ]
     check(cancel)
-    adapter = adapters.adapter(items, declared.adapter, fitting=fit.fitting, unfitting=fit.unfitting)
+    adapter = adapters.adapter(items, facts, fitting=fit.fitting, unfitting=fit.unfitting)
     document = ModelDocument(
         schema=schemas.MODEL,
         format=descriptor.classification.format,
@@ -220,11 +219,16 @@ def _own(stacks: Sequence[layers.Stack]) -> layers.Stack | None:
 
 
 def _about(found: Inspection, tensors: int) -> Iterator[Finding]:
-    if any(item.code in _SEVERAL for item in found.descriptor.blockers):
+    if any(item.code in _SEVERAL for item in found.descriptor.blockers) or _adapters(found) > 1:
         yield Finding("model.several")
     opaque = found.descriptor.tensors.files_opaque
     if opaque and tensors:
         yield Finding("model.partial", {"files": opaque})
+
+
+def _adapters(found: Inspection) -> int:
+    """Return how many adapters stand in one folder or below it: peft saves each further one in a folder of its name."""
+    return sum(part.kind == "adapter" for part in found.descriptor.components)
 
 
 class _Fit(Struct, frozen=True):

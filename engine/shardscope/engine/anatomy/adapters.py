@@ -16,7 +16,14 @@ _PREFIX: Final = "base_model.model."
 _FACTOR: Final = re.compile(
     r"(?P<module>.+)\.lora_(?P<of>embedding_)?(?P<factor>[AB])(\.[^.]+)?(\.weight)?\Z", re.DOTALL
 )
-_OTHER: Final = re.compile(r"\.lora_magnitude_vector|\.lora_[AB]\.[^.]+\.bias\Z|\.lora_[AB]\.bias\Z")
+_OTHER: Final = re.compile(
+    r"\.lora_magnitude_vector|\.lora_[AB]\.[^.]+\.bias\Z|\.lora_[AB]\.bias\Z|\.lora_E\Z|\.ranknum\Z|\.token_adapter\."
+)
+"""What belongs to an update and is none of its factors: directions of DoRA, biases, singular values of AdaLoRA, rows of single tokens."""
+_EXPERTS: Final = re.compile(r"(?:\A|\.)experts(?:\.base_layer)*\Z")
+"""Modules whose factors are those of all their experts, one below the other."""
+_FACTORED: Final = frozenset({None, "LORA", "ADALORA"})
+"""Kinds of adapters whose tensors are factors, or weights that are saved whole."""
 
 
 class Pair(Struct):
@@ -85,10 +92,19 @@ def adapter(
         base=facts.base_hub_id if facts is not None else None,
         targets=tuple(_targets(pairs)),
         parameters=sum(item.elements for item in items),
-        saved_whole=tuple(dict.fromkeys(whole)),
+        saved_whole=tuple(_saved_whole(whole, facts)),
         fitting=fitting,
         unfitting=unfitting,
     )
+
+
+def _saved_whole(names: Iterable[str], facts: AdapterFacts | None) -> list[str]:
+    """Return what is saved whole, each name once; of other kinds than LoRA only what their configuration names."""
+    found = list(dict.fromkeys(names))
+    if facts is None or facts.peft_type in _FACTORED:
+        return found
+    modules = set(facts.modules_to_save)
+    return [name for name in found if not modules.isdisjoint(name.split(SEPARATOR))]
 
 
 def _kind(facts: AdapterFacts | None) -> str:
@@ -134,11 +150,22 @@ def check_adapter(items: Iterable[Item], facts: AdapterFacts | None) -> Iterator
     lone = [module for module, pair in pairs.items() if pair.a is None or pair.b is None]
     if lone:
         yield Finding("model.adapter_pair", {"count": len(lone), "tensor": lone[0]})
-    if facts is None or facts.r is None:
-        return
+    if facts is None or facts.r is None or facts.peft_type == "ADALORA":
+        return  # which ranks remain is what AdaLoRA finds out
     declared = {None, facts.r, *(rank for _, rank in facts.rank_pattern)}
-    other = [(module, pair.rank) for module, pair in pairs.items() if pair.rank not in declared]
+    other = [
+        (module, pair.rank)
+        for module, pair in pairs.items()
+        if pair.rank not in declared and not _of_experts(module, pair.rank, declared)
+    ]
     if other:
         module, rank = other[0]
         params: dict[str, Param] = {"count": len(other), "declared": facts.r, "tensor": module, "found": rank}
         yield Finding("model.adapter_rank", params)
+
+
+def _of_experts(module: str, rank: int | None, declared: set[int | None]) -> bool:
+    """Tell whether a rank is that of factors of several experts."""
+    if rank is None or _EXPERTS.search(module) is None:
+        return False
+    return any(each and rank % each == 0 for each in declared)
