@@ -16,7 +16,7 @@ from shardscope.app.explorer.dialogs import CopiedCommand
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.help.reference import Reference
 from shardscope.app.explorer.peek.screen import Peek
-from shardscope.app.explorer.scan import workers
+from shardscope.app.explorer.scan import words, workers
 from shardscope.app.explorer.scan.calls import CALLS, Calls
 from shardscope.app.explorer.scan.detail import FindingDetail
 from shardscope.app.explorer.scan.frame import At
@@ -30,6 +30,7 @@ from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled, Progress
+from shardscope.engine.model.scan import ScanDocument
 from shardscope.engine.scanning import Reading, to_read
 from shardscope.engine.sides import Side, side_of
 from shardscope.widgets.scan_detail import Spot
@@ -122,6 +123,45 @@ def test_an_element_of_a_sharded_tensor_is_in_the_file_of_its_rank() -> None:
     ]
     assert len({spot.file for spot in ends}) == 2
     assert all(spot.byte is not None for spot in ends)
+
+
+# What is said.
+
+
+def plain(lines: words.Lines) -> str:
+    return "\n".join("".join(part if isinstance(part, str) else part[0] for part in line) for line in lines)
+
+
+def test_what_will_be_read_is_said_with_what_will_not_be(path: Path) -> None:
+    tensors = side_of(path, limits=Limits()).catalogue.tensors
+    error = found("scan.empty", count=1)
+    said = plain(words.asking(Reading(tensors, 3 << 30, 2, 1, (error,) * 5), "all", key="k", decode="D"))
+    assert f"This reads 3.0 GiB: every number of all components once, in {len(tensors) - 2} tensors." in said
+    assert "2 tensors cannot be read" in said
+    assert "1 file cannot be looked into. D asks" in said
+    assert said.count(error.message) == words.SHOWN
+    assert "and 3 more errors" in said
+    assert said.endswith("k starts")
+    nothing = plain(words.asking(Reading((), 0, 0, 0, (error,)), "model", key="k", decode=""))
+    assert "This reads" not in nothing
+    assert "starts" not in nothing
+
+
+def test_what_was_not_read_is_never_said_to_be_sound() -> None:
+    clean = ScanDocument("s", "f", "model", 3, 9, 0, 0, ())
+    assert plain(words.done(clean, ())) == "Nothing stands out in what was read: 3 tensors, 9 B."
+    less = ScanDocument("s", "f", "model", 3, 9, 1, 2, (), (), 4)
+    said = plain(words.done(less, ()))
+    assert (
+        "Not looked at: 1 tensor could not be read; 2 files could not be looked into; holes of 4 files"
+        in said
+    )
+    stopped = plain(words.partial(2, Progress("scan", 1 << 20, 1 << 30, "bytes"), None))
+    assert stopped.startswith("Partial: stopped at 1.0 MiB of 1.0 GiB, 2 findings until then.")
+    assert "was not found sound" in stopped
+    broken = plain(words.partial(0, None, found("scan.empty", count=1)))
+    assert "before anything was read" in broken
+    assert "scan.empty" in broken
 
 
 # What the worker posts.

@@ -33,7 +33,7 @@ FILE = blocker(
     [
         (NAN, "not_finite", "b.1", "element 1,027"),
         (RUN, "zero_run", "a.10", "byte 4,096"),
-        (COPY, "duplicate", "a.2", "= a.1"),
+        (COPY, "duplicate", "a.2", "like a.1"),
         (NEW, "later.kind", "c", ""),
         (FILE, "holes", "x.bin", "byte 64"),
     ],

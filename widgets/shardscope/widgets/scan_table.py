@@ -33,7 +33,7 @@ def where(item: Blocker) -> str:
     if isinstance(begin := params.get("begin"), int):
         return f"byte {begin:,}"
     if isinstance(other := params.get("other"), str):
-        return f"= {other}"
+        return f"like {other}"
     if isinstance(count := params.get("bytes"), int):
         return size(count)
     return ""

@@ -228,7 +228,7 @@ class Model(Screen[Place | str | None]):
     @on(ModelPage.PlaceWanted)
     def _place_wanted(self, event: ModelPage.PlaceWanted) -> None:
         event.stop()
-        if self.studied is None:
+        if self.studied is None or not self.is_current:  # another key may have come in between
             return
         place = place_of(self.studied.document, event.key)
         if place is not None:

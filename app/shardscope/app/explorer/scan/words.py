@@ -1,7 +1,7 @@
 """What the Scan screen says above its table: what would be read, how far it is, what came of it. Pure."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.progress import Progress
@@ -13,6 +13,8 @@ from shardscope.widgets.scan_table import Filter
 if TYPE_CHECKING:
     from shardscope.engine.scanning import Reading
 
+SHOWN: Final = 2
+"""Errors of inspection that are told before anything is read."""
 Lines = tuple[tuple[Part, ...], ...]
 
 
@@ -28,13 +30,20 @@ def asking(reading: "Reading", component: str, *, key: str, decode: str) -> Line
         ),
         (("Nothing is written, nothing is run; esc stops at any time.", Tone.MUTED),),
     ]
+    if not reading.tensors:
+        lines = [(("No tensor of it is listed.", Tone.CAUTION),)]
+    lines += [
+        ((item.message, Tone.STOP), (f"  {item.code}", Tone.MUTED)) for item in reading.in_the_way[:SHOWN]
+    ]
+    if len(reading.in_the_way) > SHOWN:
+        lines.append(((f"and {plural(len(reading.in_the_way) - SHOWN, 'more error')}", Tone.MUTED),))
     if reading.unreadable:
         words = f"The numbers of {plural(reading.unreadable, 'tensor')} cannot be read, and will be listed."
         lines.append(((words, Tone.CAUTION),))
     if reading.opaque_files:
         how = f" {decode} asks to read them as data." if decode else ""
         lines.append(((f"{plural(reading.opaque_files, 'file')} cannot be looked into.{how}", Tone.CAUTION),))
-    lines.append(((key, Tone.HERE), " starts"))
+    lines.append(((key, Tone.HERE), " starts" if reading.tensors else " lists what stands in the way"))
     return tuple(lines)
 
 
