@@ -7,6 +7,8 @@ from typing import Final
 import numpy as np
 
 HOSTILE: Final = "w.\x1b[31m[red]x[/red]\u202e\n" + "x" * 300
+EXPERTS: Final = "model.layers.0.mlp.experts.down_proj"
+"""In blocks of MXFP4, with scales of 2."""
 WEIGHT: Final = "model.layers.0.mlp.up_proj.weight"
 
 
@@ -36,6 +38,8 @@ def write(path: Path) -> Path:
         "conv": ("F16", (8, 4, 3, 3), np.arange(288, dtype="<f2").tobytes()),
         "qweight": ("I32", (32, 64), chance.integers(-(2**31), 2**31, (32, 64)).astype("<i4").tobytes()),
         "empty": ("F32", (0, 7), b""),
+        f"{EXPERTS}_blocks": ("U8", (2, 4, 2, 16), chance.integers(0, 256, (2, 4, 2, 16), "u1").tobytes()),
+        f"{EXPERTS}_scales": ("U8", (2, 4, 2), np.full((2, 4, 2), 128, "u1").tobytes()),
         HOSTILE: ("F32", (4, 4), np.arange(16, dtype="<f4").tobytes()),
     }
     entries, data = {}, b""

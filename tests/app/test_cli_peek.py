@@ -67,8 +67,31 @@ def test_the_text_has_the_edges_the_figures_and_the_map(command: Command, path: 
     assert any(line.endswith("0" * 64) for line in lines), "rows of zeros"
 
 
+def test_channels_and_places_stand_out(command: Command, path: str) -> None:
+    said = command("peek", path, "weight", "--stats", "--channels", "--slice", "20:60,0")
+    text = " ".join(said.out.split())
+
+    assert "min at [" in text
+    assert "first NaN" not in text
+    assert "Dimension 0, root mean squares of 40 indices: median" in text
+    assert "; 10 zero or not finite" in text
+    assert "Dimension 2, root mean squares of 200 indices: median" in text
+    loudest = text.rpartition("largest ")[2].partition(",")[0]
+    assert loudest.endswith(" at 50")
+    assert "first NaN at [0, 0, 0], first +inf at [0, 0, 1]" in " ".join(
+        command("peek", path, "weight", "--stats").out.split()
+    )
+    found = json.loads(command("peek", path, "weight", "--channels", "--json").out)
+    assert [(each["dimension"], len(each["rms"])) for each in found["profiles"]] == [
+        (0, 90),
+        (1, 5),
+        (2, 200),
+    ]
+    assert (found["statistics"], found["heat"]) == (None, None)
+
+
 def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
-    said = command("peek", path, "weight", "--histogram", "--heat", "--json", "--slice", "0")
+    said = command("peek", path, "weight", "--histogram", "--heat", "--channels", "--json", "--slice", "0")
 
     found = json.loads(said.out)
     jsonschema.validate(found, json_schema("shardscope.peek/1"))

@@ -17,7 +17,7 @@ from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.compare.screen import Compare
 from shardscope.app.explorer.decode import Decode
-from shardscope.app.explorer.dialogs import CopiedCommand
+from shardscope.app.explorer.dialogs import CopiedCommand, NotDone
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.peek.calls import CALLS, Calls
 from shardscope.app.explorer.peek.frame import HEAT, STATISTICS, VALUES
@@ -29,7 +29,7 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.gathered import Gathered
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 from shardscope.widgets.tensor_table import TensorPanel
-from tests.app.peeked import HOSTILE, WEIGHT, weight, write
+from tests.app.peeked import EXPERTS, HOSTILE, WEIGHT, weight, write
 from tests.conftest import SIZES, Snap, settle
 from tests.widgets.test_value_words import a_statistics
 
@@ -54,10 +54,9 @@ def drawn(app: App[Any]) -> str:
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:
-    """Press keys, each once the one before has done its work."""
-    for key in keys:
-        await pilot.press(key)
-        await settle(pilot)
+    """Press keys, and wait for what they begin. Keys that wait for a worker before them are pressed alone."""
+    await pilot.press(*keys)
+    await settle(pilot)
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], bool]) -> None:
@@ -109,6 +108,12 @@ async def test_from_the_first_numbers_to_a_loud_channel(folder: Path, snap: Snap
         snap(app, "histogram")
         await press(pilot, "tab")
         snap(app, "heat")
+        app.theme = "ansi-dark"
+        await settle(pilot)
+        snap(app, "sixteen colours")
+        app.theme = "shardscope-light"
+        await settle(pilot)
+        snap(app, "light")
         await press(pilot, "x", "x", "e")
         assert screen.heat is not None
         assert "dimension 1, index 77" in drawn(app)
@@ -202,6 +207,33 @@ async def test_every_shape_and_the_names_that_bite(folder: Path, snap: Snap) -> 
         assert "no heat map" in drawn(app)
 
 
+async def test_packed_weights_as_the_numbers_that_they_stand_for(folder: Path, snap: Snap) -> None:
+    app = explorer()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await opened(pilot, f"{EXPERTS}_blocks")
+        assert screen.tensor is not None
+        assert screen.tensor.shape == (2, 4, 2, 16)
+        await press(pilot, "u")
+        assert screen.tensor.shape == (2, 4, 64)
+        assert screen.reading.statistics is not None
+        assert set("".join(screen.sight.number(0, 0)[0])) <= set("-0123468.")
+        assert abs(screen.reading.statistics.max) == 12
+        assert "MXFP4" in drawn(app)
+        snap(app, "unpacked")
+        await press(pilot, "y")
+        assert isinstance(app.screen, CopiedCommand)
+        assert "--logical" in app.screen.command
+        await press(pilot, "escape", "u")
+        assert screen.tensor.shape == (2, 4, 2, 16)
+        await press(pilot, "escape")
+        screen = await opened(pilot, "qweight")
+        await press(pilot, "u")
+        assert isinstance(app.screen, NotDone)
+        await press(pilot, "escape", "pagedown", "pagedown")
+        assert screen.sight is not None
+        assert screen.sight.number(screen.sight.row, 0) is not None, "what is stored is read on"
+
+
 class Held:
     """Calls that stop in the middle of reading everything, and go on when they are told to."""
 
@@ -270,7 +302,7 @@ async def test_figures_arrive_are_stopped_and_fail(
         assert screen.reading.statistics.numbers == 96 * 320
 
 
-async def test_large_tensors_are_read_when_asked(
+async def test_large_tensors_are_read_when_asked_and_files_may_change(
     folder: Path, snap: Snap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shardscope.app.explorer.peek.readings.AT_ONCE", 1_000)
@@ -285,14 +317,9 @@ async def test_large_tensors_are_read_when_asked(
         assert screen.reading.state == "done"
         assert (screen.view, screen.heat is not None and screen.heat.there) == (HEAT, True)
 
-
-async def test_a_file_that_changes_is_told_and_read_again(folder: Path) -> None:
-    app = explorer()
-    async with app.run_test(size=SMALL) as pilot:
-        screen = await opened(pilot, WEIGHT)
         path = folder / "model.safetensors"
         path.write_bytes(path.read_bytes() + b"x")
-        await press(pilot, "pagedown", "pagedown", "pagedown")
+        await press(pilot, "1", "pagedown", "pagedown", "pagedown")
         assert screen.blocker is not None
         assert screen.blocker.code == "source.changed"
         assert "source.changed" in drawn(app)
@@ -346,9 +373,11 @@ async def test_pieces_of_ranks_are_looked_at_once_decoded(
         await press(pilot, "6", "p")
         assert isinstance(app.screen, Decode), "no tensor is listed: the question comes first"
         await until(pilot, lambda: isinstance(app.screen, Decode) and app.screen.is_contained)
-        await press(pilot, "D", "m")
+        await press(pilot, "D")
+        await press(pilot, "m")
         assert isinstance(app.screen, ShardMap)
-        await press(pilot, "down", "down", "P")
+        await press(pilot, "down", "down")
+        await press(pilot, "P")
         screen = app.screen
         assert isinstance(screen, Peek)
         assert screen.sight is not None
@@ -385,14 +414,10 @@ async def test_numbers_of_both_sides_of_a_comparison(folder: Path) -> None:
         assert "[500]  500  " in drawn(app)
 
 
-@pytest.mark.parametrize("theme", ["shardscope-light", "ansi-dark", "no colour"])
-async def test_in_other_colours(
-    theme: str, folder: Path, snap: Snap, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if theme == "no colour":
-        monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour(folder: Path, snap: Snap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
     app = explorer()
-    app.theme = "ansi-dark" if theme == "no colour" else theme
+    app.theme = "ansi-dark"
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot, WEIGHT)
         await press(pilot, "E")

@@ -16,6 +16,7 @@ from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
 from shardscope.widgets.paragraphs import Paragraph, wrap
 from shardscope.widgets.safe import Tone
 
+UNREAD = " "
 GAP = 2
 """Cells between a label and the signs."""
 
@@ -31,11 +32,15 @@ class HeatSheet(Struct, frozen=True):
     """The line and the box of the cursor."""
 
 
-def signs(rms: Sequence[float | None]) -> str:
-    """Return one sign for each root mean square, by their logarithms between the smallest above zero and the largest."""
+def signs(rms: Sequence[float | None], *, partial: bool) -> str:
+    """Return one sign for each root mean square, by their logarithms between the smallest above zero and the largest.
+
+    `partial`: what has none may just not have been read.
+    """
     known = [value for value in rms if value]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    return "".join(sign(value, low, high) for value in rms)
+    found = "".join(sign(value, low, high) for value in rms)
+    return found.replace(NOTHING, UNREAD) if partial else found
 
 
 class HeatMap(Widget):
@@ -154,4 +159,4 @@ class HeatMap(Widget):
 
 def _name(letter: str) -> str:
     """Return the name of the style of a sign."""
-    return {ZERO: "zero", NOTHING: "nothing"}.get(letter) or str(LEVELS.index(letter))
+    return {ZERO: "zero", NOTHING: "nothing", UNREAD: "index"}.get(letter) or str(LEVELS.index(letter))

@@ -20,6 +20,7 @@ MOST = 64
         ("shardscope peek ./ckpt lm_head.weight --slice '5,:8'", "The first numbers of one row."),
         ("shardscope peek ./ckpt lm_head.weight --stats --histogram", "What all of them come to."),
         ("shardscope peek ./ckpt lm_head.weight --heat", "Where they are large, and where small."),
+        ("shardscope peek ./ckpt lm_head.weight --channels", "Rows and columns that stand out."),
         ("shardscope peek ./gptq model.layers.0.mlp.up_proj --logical", "A packed weight, as numbers."),
         ("shardscope peek ./zero embed.weight --decode --stats --json", "For a program."),
     ),
@@ -42,6 +43,7 @@ MOST = 64
 )
 @click.option("--histogram", is_flag=True, help="How many numbers have each sign and exponent; with --stats.")
 @click.option("--heat", is_flag=True, help="A map of root mean squares.")
+@click.option("--channels", is_flag=True, help="Root mean squares by index of each dimension; the largest.")
 @click.option("--rows", type=click.IntRange(1, MOST), default=10, show_default=True, help="Rows of the grid.")
 @click.option(
     "--columns",
@@ -76,6 +78,7 @@ def peek(
     stats: bool,
     histogram: bool,
     heat: bool,
+    channels: bool,
     rows: int,
     columns: int,
     bits: str | None,
@@ -99,6 +102,7 @@ def peek(
         statistics=stats or histogram,
         histogram=histogram,
         heat=heat,
+        profiles=channels,
         rows=rows,
         columns=columns,
         memory_bytes=memory,

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import Final
 
 from shardscope.app.cli.paragraphs import WIDTH, wrapped
-from shardscope.engine.model.peek import Heat, PackedWeight, PeekDocument, Statistics
+from shardscope.engine.looking.slices import selection
+from shardscope.engine.model.peek import Heat, Landmarks, PackedWeight, PeekDocument, Profile, Statistics
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.tensors import DTYPES, array_bytes
 from shardscope.widgets.compare_words import NAME, extents
 from shardscope.widgets.figure_words import LEVELS, bars, figure, part, sign, used
 from shardscope.widgets.figures import number, plural, size
 
+LOUDEST: Final = 5
+"""Indices of a dimension that are told by their root mean squares."""
 BARS: Final = 10
 """Lines of a histogram for each sign, at most."""
 _BAR: Final = 30
@@ -29,12 +33,18 @@ def text_lines(document: PeekDocument) -> Iterator[str]:
     if document.statistics is not None:
         yield ""
         yield from statistics_lines(document.statistics)
+        yield from landmark_lines(document.landmarks)
         if document.statistics.histogram is not None:
             yield ""
             yield from histogram_lines(document.statistics)
     if document.heat is not None:
         yield ""
         yield from heat_lines(document.heat)
+    if document.profiles is not None:
+        yield ""
+        chosen = selection(document.slice, document.shape, document.name)
+        for profile in document.profiles:
+            yield from profile_lines(profile, chosen.indices[profile.dimension])
 
 
 def _what(document: PeekDocument) -> str:
@@ -128,6 +138,21 @@ def statistics_lines(found: Statistics) -> Iterator[str]:
         yield f"  {label:<8}  {left:<24}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
 
 
+def landmark_lines(at: Landmarks | None) -> Iterator[str]:
+    """Yield where the extremes and the first numbers that are not finite are."""
+    if at is None:
+        return
+    known = (
+        ("min", at.min),
+        ("max", at.max),
+        ("first NaN", at.nan),
+        ("first +inf", at.positive_infinite),
+        ("first -inf", at.negative_infinite),
+    )
+    if words := ", ".join(f"{name} at {extents(place)}" for name, place in known if place is not None):
+        yield from wrapped(words, 2, first="  ")
+
+
 def _distinct(found: Statistics) -> str:
     return "" if found.distinct is None else number(found.distinct)
 
@@ -165,4 +190,32 @@ def heat_lines(heat: Heat) -> Iterator[str]:
     yield from wrapped(
         f"one sign is {each} of {number(across[-1])}; {LEVELS[0]} {low:.3g} to {LEVELS[-1]} {high:.3g} in "
         "equal factors, 0 zero, ! nothing finite"
+    )
+
+
+def profile_lines(profile: Profile, indices: range) -> Iterator[str]:
+    """Yield which of the selected indices of a dimension have the largest root mean squares."""
+    known = sorted(
+        ((value, at) for at, value in enumerate(profile.rms) if value), key=lambda item: (-item[0], item[1])
+    )
+    boxes = len(profile.rms)
+    what = "indices" if boxes == len(indices) else f"boxes of {number(profile.edges[1])} indices or so"
+    said = f"Dimension {profile.dimension}, root mean squares of {number(boxes)} {what}: "
+    if not known:
+        yield from wrapped(f"{said}no number other than zero", 2)
+        return
+    middle = median(value for value, _ in known)
+    loud = ", ".join(
+        f"{value:.4g} at {_where(indices, *profile.edges[at : at + 2])}" for value, at in known[:LOUDEST]
+    )
+    said += f"median {middle:.4g}; largest {loud}"
+    if silent := boxes - len(known):
+        said += f"; {number(silent)} zero or not finite"
+    yield from wrapped(said, 2)
+
+
+def _where(indices: range, low: int, high: int) -> str:
+    """Return places along a dimension as indices of the tensor."""
+    return (
+        number(indices[low]) if high - low == 1 else f"{number(indices[low])} to {number(indices[high - 1])}"
     )

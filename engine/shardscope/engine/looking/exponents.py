@@ -67,10 +67,9 @@ class Exponents:
     def _add_all(self, wide: Values) -> int:
         fields = np.bincount((wide.view(np.uint64) >> _FRACTION).view(np.int64), minlength=2 * _FIELDS)
         counts = fields.reshape(2, _FIELDS)
-        zeros = 0
-        if counts[:, 0].any():
+        zeros = len(wide) - int(np.count_nonzero(wide))
+        if int(counts[:, 0].sum()) > zeros:  # subnormal numbers
             low = wide[np.abs(wide) < np.finfo("f8").smallest_normal]
-            zeros = len(low) - int(np.count_nonzero(low))
             self.add_counts(low, np.ones(len(low), np.int64))
         self._counts[:, _LOW - _BIAS + 1 :] += counts[:, 1:-1]
         return zeros

@@ -1,7 +1,6 @@
 """Root mean squares of a tensor in boxes: its last dimension across, all others down, so that one odd channel is seen."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import isfinite, prod, sqrt
 from typing import Any
 
@@ -29,6 +28,7 @@ class Heating:
         self._width = shape[-1] if shape else 1
         self._rows = cut(prod(shape[:-1]), rows)
         self._columns = cut(self._width, columns)
+        self._edges = np.asarray(self._columns)
         size = (len(self._rows) - 1, len(self._columns) - 1)
         self._squares, self._counts = np.zeros(size), np.zeros(size, np.int64)
         self._profiles = Profiles(shape, [cut(extent, MOST) for extent in shape])
@@ -43,58 +43,56 @@ class Heating:
                 self._add(element + low, self._numbers(some, high - low))
 
     def _numbers(self, data: Bytes, count: int) -> NDArray[Any]:
-        """Return the squares of elements, NaN where one is not finite."""
+        """Return elements in 64 bits; of complex ones their magnitudes."""
         bits = DTYPES[self._dtype].bits
         if bits < 8:
             data = np.pad(data, (0, -len(data) % 3))
         found = (values(data, self._dtype) if bits <= 8 else narrow(data, self._dtype)).astype("f8")
-        squares: NDArray[Any] = np.square(found[: count * parts(self._dtype)])
-        if parts(self._dtype) == 2:
-            squares = squares[::2] + squares[1::2]
-        return squares
+        some: NDArray[Any] = found[: count * parts(self._dtype)]
+        return np.hypot(some[::2], some[1::2]) if parts(self._dtype) == 2 else some
 
-    def _add(self, element: int, squares: NDArray[Any]) -> None:
+    def _add(self, element: int, numbers: NDArray[Any]) -> None:
         width = self._width
         row, column = divmod(element, width)
         if column:
-            head, squares = squares[: width - column], squares[width - column :]
+            head, numbers = numbers[: width - column], numbers[width - column :]
             self._add_part(row, column, head)
             row += 1
-        whole = len(squares) // width
+        whole = len(numbers) // width
         if whole:
-            self._add_rows(row, squares[: whole * width].reshape(whole, width))
-        if len(squares) > whole * width:
-            self._add_part(row + whole, 0, squares[whole * width :])
+            self._add_rows(row, numbers[: whole * width].reshape(whole, width))
+        if len(numbers) > whole * width:
+            self._add_part(row + whole, 0, numbers[whole * width :])
 
-    def _add_rows(self, first: int, squares: NDArray[Any]) -> None:
+    def _add_rows(self, first: int, numbers: NDArray[Any]) -> None:
         """Take in whole rows, band by band."""
         at = first
-        while at < first + len(squares):
+        while at < first + len(numbers):
             band = int(np.searchsorted(self._rows, at, "right")) - 1
-            end = min(self._rows[band + 1], first + len(squares))
-            self._add_box(band, at, 0, squares[at - first : end - first])
+            end = min(self._rows[band + 1], first + len(numbers))
+            self._add_box(band, at, 0, numbers[at - first : end - first])
             at = end
 
-    def _add_part(self, row: int, column: int, squares: NDArray[Any]) -> None:
+    def _add_part(self, row: int, column: int, numbers: NDArray[Any]) -> None:
         band = int(np.searchsorted(self._rows, row, "right")) - 1
-        self._add_box(band, row, column, squares.reshape(1, -1))
+        self._add_box(band, row, column, numbers.reshape(1, -1))
 
-    def _add_box(self, band: int, row: int, column: int, squares: NDArray[Any]) -> None:
+    def _add_box(self, band: int, row: int, column: int, numbers: NDArray[Any]) -> None:
         """Take in some rows of one band from `row` on, from a column on."""
-        finite = np.isfinite(squares)
-        height, width = squares.shape
-        if finite.all():
-            known, beside = np.full(width, height), np.full(height, width)
-        else:
-            squares = np.where(finite, squares, 0)
+        height, width = numbers.shape
+        down = np.einsum("ij,ij->j", numbers, numbers)
+        known, beside = np.full(width, height), np.full(height, width)
+        if not isfinite(down.sum()):  # NaN, infinite, or squares beyond the range
+            finite = np.isfinite(np.square(numbers))
+            numbers = np.where(finite, numbers, 0)
             known, beside = finite.sum(axis=0), finite.sum(axis=1)
-        down = squares.sum(axis=0)
-        self._profiles.add(row, column, (down, known), (squares.sum(axis=1), beside))
-        for number, (low, high) in enumerate(pairwise(self._columns)):
-            start, stop = max(low - column, 0), min(high - column, width)
-            if start < stop:
-                self._squares[band, number] += down[start:stop].sum()
-                self._counts[band, number] += known[start:stop].sum()
+            down = np.einsum("ij,ij->j", numbers, numbers)
+        self._profiles.add(row, column, (down, known), (np.einsum("ij,ij->i", numbers, numbers), beside))
+        low = int(np.searchsorted(self._edges, column, "right")) - 1
+        high = int(np.searchsorted(self._edges, column + width, "left"))
+        starts = np.maximum(self._edges[low:high] - column, 0)
+        self._squares[band, low:high] += np.add.reduceat(down, starts)
+        self._counts[band, low:high] += np.add.reduceat(known, starts)
 
     def profiles(self, kept: Sequence[int]) -> tuple[Profile, ...]:
         """Return it by index of each dimension; `kept` are the tensor's own numbers of the dimensions."""

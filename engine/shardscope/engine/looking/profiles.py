@@ -38,10 +38,22 @@ class Profiles:
         """
         if not self._edges:
             return
-        self._add(len(self._edges) - 1, column + np.arange(len(across[0])), across)
+        self._add_run(len(self._edges) - 1, column, across)
+        if len(self._steps) == 1:
+            self._add_run(0, row, down)
+            return
         rows = row + np.arange(len(down[0]))
         for dim, step in enumerate(self._steps):
             self._add(dim, rows // step % self._shape[dim], down)
+
+    def _add_run(self, dim: int, first: int, sums: tuple[NDArray[Any], NDArray[Any]]) -> None:
+        """Take in the sums of indices side by side, from the first one on."""
+        end = first + len(sums[0])
+        if len(self._squares[dim]) == self._shape[dim]:
+            self._squares[dim][first:end] += sums[0]
+            self._counts[dim][first:end] += sums[1]
+        else:
+            self._add(dim, np.arange(first, end), sums)
 
     def _add(self, dim: int, indices: NDArray[np.int64], sums: tuple[NDArray[Any], NDArray[Any]]) -> None:
         edges, squares = self._edges[dim], self._squares[dim]

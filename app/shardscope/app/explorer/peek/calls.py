@@ -34,8 +34,11 @@ class Calls:
 def _open(subject: Subject, cancel: Event) -> "tuple[Side, LogicalTensor]":
     from shardscope.engine.model.descriptor import PlaneState
     from shardscope.engine.peeking import tensor_of
+    from shardscope.engine.unpacking import unpacked
 
     side = _side(subject, cancel)
+    if subject.logical:
+        return side, unpacked(side, subject.name)
     decoded = side.found.descriptor.planes.decoded is PlaneState.EXAMINED
     return side, tensor_of(side, subject.name, subject.part_of, decoded=decoded)
 
@@ -50,7 +53,7 @@ def _side(subject: Subject, cancel: Event) -> "Side":
         return subject.side
     if found.catalogue is not None:
         return side_from(found, target.limits)
-    is_whole = found.descriptor.classification.format in WHOLE
+    is_whole = found.descriptor.classification.format in WHOLE and not subject.logical
     if spec is not None and is_whole and found.tensors.names.count(spec.name) == 1:
         return Side(target.path, found, Catalogue((whole_of(spec),)))  # at once: nothing is inspected again
     return side_of(target.path, limits=target.limits, hf_cache=target.hf_cache, cancel=cancel)

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Sight
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.catalogue import LogicalTensor
+    from shardscope.engine.model.peek import PackedWeight
     from shardscope.engine.model.piece import Lowered
 
 VALUES, STATISTICS, HISTOGRAM, HEAT = range(4)
+OPAQUE: Final = "Opaque: where its numbers lie is said in a pickle, which is not read unless you ask for it."
 VIEWS: Final = ("Values", "Statistics", "Histogram", "Heat map")
 
 
@@ -54,6 +56,8 @@ class Frame(Screen["str | None"]):
         self.reading = Reading()
         self.view = VALUES
         self.notation: Notation = "short"
+        self.packing: PackedWeight | None = None
+        """How the numbers are worked out, where they are not those that are stored."""
         self.lowered: Lowered | None = None
         self.owners: dict[str, str] = {}
         self._column = 0
@@ -116,6 +120,8 @@ class Frame(Screen["str | None"]):
 
     def _aside(self) -> tuple[Part, ...]:
         words = []
+        if self.packing is not None:
+            words.append("unpacked")
         if self.sight is not None and self.sight.bits is not None:
             words.append(f"{self.sight.bits} bits")
         if self.view == VALUES:
@@ -151,7 +157,7 @@ class Frame(Screen["str | None"]):
         offer = self.subject.offer
         lines = [content((blocker.message, Tone.STOP)), content(blocker.remedy)]
         if offer and blocker.code == "peek.opaque":
-            lines[1] = content((offer, Tone.STRONG))
+            lines = [content((OPAQUE, Tone.CAUTION)), content((offer, Tone.STRONG))]
         lines.append(content((blocker.code, Tone.MUTED)))
         self.query_one("#why", Static).update(Content("\n").join(lines))
 
@@ -208,6 +214,8 @@ class Frame(Screen["str | None"]):
         if self.view == VALUES:
             element = words.element_words(sight)
             place = words.place_words(sight, tensor, self.lowered, self.owners)
+            if self.packing is not None:
+                place = words.packing_words(self.packing)
         elif self.view == HEAT and self.heat is not None and self.heat.there:
             element, place = (self.heat.words(),), ((self.heat.ends_words(), Tone.MUTED),)
         self._line("#slice", words.slice_words(sight, tensor, placed=self.view == VALUES))

@@ -60,8 +60,8 @@ class HeatSight:
 
     def _draw(self) -> None:
         rms = self._rms()
-        self._signs = signs(rms)
         known = self.known
+        self._signs = signs(rms, partial=known is not None and not known.complete)
         if self.axis is None:
             self._fold = 1 if known is None or known.heat is None else len(known.heat.column_edges) - 1
         else:
@@ -169,7 +169,9 @@ class HeatSight:
         if number >= len(rms):
             return ""
         value = rms[number]
-        figure = "nothing finite" if value is None else f"rms {value:.4g}"
+        whole = self.known is not None and self.known.complete
+        none = "nothing finite" if whole else "not read, or nothing finite"
+        figure = none if value is None else f"rms {value:.4g}"
         return f"{self._what(number)}: {figure}{self._beside_others(value, rms)}"
 
     def _what(self, number: int) -> str:
@@ -210,7 +212,9 @@ class HeatSight:
             number = rms.index(max(known))
             edges, dim = self._edges(), self.chosen.kept[self.axis]
             where = f" at {_indices(self.chosen.indices[dim], edges[number], edges[number + 1])}"
-        return f". {min(known):.3g} to @ {max(known):.3g}{where}, in equal factors; 0 zero, ! nothing finite"
+        whole = self.known is not None and self.known.complete
+        none = "! nothing finite" if whole else "blank: not read"
+        return f". {min(known):.3g} to @ {max(known):.3g}{where}, in equal factors; 0 zero, {none}"
 
 
 def _indices(indices: range, low: int, high: int) -> str:

@@ -71,6 +71,13 @@ BINDINGS: Final[list[BindingType]] = [
         "i", "turn", "turn", "Dimension", "Step through another one of the dimensions before the last two"
     ),
     _quiet("b", "bits", "bits", "Packed", "Take packed integers apart: 4, 2 or 1 bits, or not at all"),
+    _quiet(
+        "u",
+        "unpack",
+        "unpack",
+        "Unpack",
+        "Of a packed weight, show the numbers that it stands for, or those that are stored again",
+    ),
     _quiet("enter", "open", "open", "Go there", "From the heat map to the numbers of a box"),
     Binding("d", "decode", "Decode", id="peek.decode", tooltip="Go back and ask whether to decode"),
     Binding("y", "copy", "Copy command", id="peek.copy", tooltip="Copy the command that shows the same"),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.gathered import Gathered
+    from shardscope.engine.model.peek import PackedWeight
     from shardscope.engine.model.piece import Lowered
     from shardscope.engine.model.tensors import TensorSpec
     from shardscope.engine.model.window import Window
@@ -29,9 +30,16 @@ class TensorFound(Message):
     """The tensor is known with its fragments."""
 
     def __init__(
-        self, side: "Side", tensor: "LogicalTensor", lowered: "Lowered | None", owners: dict[str, str]
+        self,
+        side: "Side",
+        tensor: "LogicalTensor",
+        lowered: "Lowered | None",
+        owners: dict[str, str],
+        packing: "PackedWeight | None" = None,
     ) -> None:
         super().__init__()
+        self.packing = packing
+        """How its numbers are worked out, where they are not those that are stored."""
         self.side = side
         self.tensor = tensor
         self.lowered = lowered

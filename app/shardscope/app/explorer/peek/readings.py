@@ -1,6 +1,7 @@
 """What is read for the screen: the tensor, windows into it as a person moves, and every number where that is wanted."""
 
 from collections.abc import Callable
+from dataclasses import replace as but
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -45,6 +46,8 @@ class Readings(Frame):
         super().__init__(subject)
         self.calls = calls
         self._side: Side | None = None
+        self._wished: Subject | None = None
+        """The same tensor in another way, while it is looked for."""
         self._run = 0
         """Which reading of every number it is."""
 
@@ -56,7 +59,10 @@ class Readings(Frame):
     def on_mount(self) -> None:
         """Find the tensor."""
         self.draw()
-        subject, calls = self.subject, self.calls
+        self._find(self.subject)
+
+    def _find(self, subject: Subject) -> None:
+        calls = self.calls
         self._start(
             lambda: workers.find(calls, subject, get_current_worker().cancelled_event, self.post_message),
             WINDOW,
@@ -78,12 +84,10 @@ class Readings(Frame):
         from shardscope.widgets.status_lines import StatusLine
 
         tensor = event.tensor
-        self._side, self.tensor, self.lowered, self.owners = (
-            event.side,
-            tensor,
-            event.lowered,
-            event.owners,
-        )
+        self._side, self.tensor = event.side, tensor
+        self.lowered, self.owners, self.packing = event.lowered, event.owners, event.packing
+        if self._wished is not None:
+            self.subject, self._wished = self._wished, None
         self.query_one(StatusLine).facts = self._facts()
         if tensor.unwritable is not None:
             params = {"tensor": tensor.name, "why": tensor.unwritable}
@@ -97,7 +101,16 @@ class Readings(Frame):
 
     @on(NotFound)
     def _not_found(self, event: NotFound) -> None:
-        self._lost(event.blocker)
+        from shardscope.app.explorer.dialogs import NotDone
+
+        if self._wished is None:
+            self._lost(event.blocker)
+        else:
+            self._wished = None
+            self.app.push_screen(NotDone("Not unpacked", event.blocker))
+            if self.sight is not None:
+                self.sight.ask_again()
+            self.show()
 
     def _lost(self, blocker: "Blocker") -> None:
         self.blocker = blocker
@@ -227,6 +240,22 @@ class Readings(Frame):
             "reading every number of a tensor",
         )
         self.show()
+
+    @property
+    def packable(self) -> bool:
+        """Whether it may be a packed weight, or is shown as one; blocks of ggml are never shown as they are stored."""
+        tensor = self.tensor
+        if tensor is None or tensor.dtype not in DTYPES:
+            return False
+        if self.packing is not None:
+            return self.subject.logical
+        return DTYPES[tensor.dtype].kind in ("int", "uint") or DTYPES[tensor.dtype].bits <= 8
+
+    def action_unpack(self) -> None:
+        """Show the numbers that a packed weight stands for, or those that are stored again."""
+        if self.tensor is not None and self._wished is None:
+            self._wished = but(self.subject, logical=not self.subject.logical, at=None)
+            self._find(self._wished)
 
     def action_stop(self) -> None:
         """Stop reading."""

@@ -93,6 +93,8 @@ class Peek(Readings):
             case "bits":
                 kind = None if self.tensor is None else DTYPES.get(self.tensor.dtype)
                 return sight is not None and kind is not None and kind.kind in ("int", "uint")
+            case "unpack":
+                return self.packable
             case "largest":
                 return self._largest is not None
             case "strange":

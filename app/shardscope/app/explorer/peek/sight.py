@@ -265,6 +265,10 @@ class Sight:
         self._asked = ask
         return ask
 
+    def ask_again(self) -> None:
+        """Take note that the window that was being read will not come."""
+        self._asked = None
+
     def is_of(self, ask: Ask) -> bool:
         """Tell whether a window is of what is looked at."""
         return not self.empty and ask.about_the_same(self._around(1))

@@ -27,6 +27,8 @@ class Subject:
     """The checkpoint with its catalogue, where that is known."""
     at: tuple[int, ...] | None = None
     """The element to begin at; the first one where this is None."""
+    logical: bool = False
+    """Of a packed weight, the numbers that it stands for."""
     asked: Asked | None = None
     """What was decoded; None where nothing was."""
     offer: str = ""
@@ -35,4 +37,6 @@ class Subject:
     def command(self, *words: str) -> str:
         """Return the command that shows the same, with options of its own."""
         rank = () if self.part_of is None else ("--rank", str(self.part_of))
-        return peek_command(self.target, self.name, (*rank, *words), decoded=self.asked is not None)
+        logical = ("--logical",) if self.logical else ()
+        given = (*rank, *logical, *words)
+        return peek_command(self.target, self.name, given, decoded=self.asked is not None)

@@ -13,6 +13,7 @@ from shardscope.widgets.value_words import Notation, cell_width, cell_words, spe
 if TYPE_CHECKING:
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.catalogue import LogicalTensor
+    from shardscope.engine.model.peek import PackedWeight
     from shardscope.engine.model.piece import Lowered
     from shardscope.widgets.value_grid import Sheet
 
@@ -100,8 +101,13 @@ def place_words(
     if found is None:
         return (("no fragment holds it", Tone.CAUTION),)
     rank = "" if found.rank is None else f"{found.rank}  "
-    offset = f", byte {found.offset:,}" if found.offset is not None else ""
-    return ((f"{rank}", Tone.STRONG), (f"{found.file}{offset}", Tone.MUTED))
+    offset = f"byte {found.offset:,} of " if found.offset is not None else ""
+    return ((f"{rank}", Tone.STRONG), (f"{offset}{found.file}", Tone.MUTED))
+
+
+def packing_words(packing: "PackedWeight") -> tuple[Part, ...]:
+    """Return how the numbers are worked out."""
+    return ((f"{packing.scheme}  ", Tone.STRONG), (packing.formula, Tone.MUTED))
 
 
 def column_width(sight: Sight, dtype: str, notation: Notation) -> int:

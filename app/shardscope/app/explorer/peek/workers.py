@@ -38,6 +38,7 @@ def find(calls: Calls, subject: Subject, cancel: Event, post: Post) -> None:
     """Find the tensor; posts `TensorFound` or `NotFound`."""
     from shardscope.engine.diffing.placing import owners
     from shardscope.engine.model.blocker import Fault, blocker
+    from shardscope.engine.unpacking import described
 
     try:
         side, tensor = calls.open(subject, cancel)
@@ -46,7 +47,8 @@ def find(calls: Calls, subject: Subject, cancel: Event, post: Post) -> None:
     except Fault as fault:
         post(NotFound(blocker(fault.finding, subject.target.path)))
         return
-    post(TensorFound(side, tensor, _map(tensor), owners(side.found.descriptor.topology)))
+    topology = side.found.descriptor.topology
+    post(TensorFound(side, tensor, _map(tensor), owners(topology), described(tensor)))
 
 
 def _map(tensor: "LogicalTensor") -> "Lowered | None":
