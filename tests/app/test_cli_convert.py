@@ -139,7 +139,9 @@ def test_a_cast_is_said_and_verified(command: Command, tmp_path: Path) -> None:
     assert "cast" in {item["kind"] for item in manifest["decisions"]}
     assert found["model.embed.weight"] == "BF16"
     assert set(found.values()) >= {"BF16", "I64"}
-    assert command("verify", str(tmp_path / "out"), "--against", DCP, "--decode").code == 0
+    held = command("verify", str(tmp_path / "out"), "--against", DCP, "--decode")
+    assert held.code == ExitCode.OK
+    assert "is that of the other checkpoint after the same cast" in " ".join(held.out.split())
 
 
 def test_rules_rename_and_a_collision_is_refused(command: Command, tmp_path: Path) -> None:
@@ -188,6 +190,16 @@ def test_a_target_inside_the_source_is_refused(command: Command, tmp_path: Path)
 
     assert said.code == ExitCode.OUTPUT
     assert sorted(path.name for path in source.iterdir()) == before
+
+
+def test_a_target_in_a_folder_that_is_not_there_is_no_question_of_room(
+    command: Command, tmp_path: Path
+) -> None:
+    said = command("convert", LLAMA, str(tmp_path / "none" / "out"), "--yes")
+
+    assert said.code == ExitCode.OUTPUT
+    assert "stage.parent_missing" in said.err
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_plan_is_edited_and_carried_out(command: Command, tmp_path: Path) -> None:

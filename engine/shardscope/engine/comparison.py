@@ -76,7 +76,8 @@ def verify(
                 compared += bytes_of(tensor) or 0
             else:
                 differences.append(difference)
-        validation.append(_values(len(here.catalogue.tensors), differences))
+        cast = _was_cast(here, there, manifest)
+        validation.append(_values(len(here.catalogue.tensors), differences, cast=cast))
     held = all(item.result != "differs" for item in validation)
     return VerificationDocument(
         VERIFICATION,
@@ -125,11 +126,23 @@ def _digests(
         yield Validation("digests", "held", f"{counted(len(recorded), 'file')} as the manifest has them")
 
 
-def _values(count: int, differences: list[Difference]) -> Validation:
+def _was_cast(here: Side, there: Side, manifest: Manifest | None) -> bool:
+    """Tell whether an output has a tensor in another type than its source."""
+    made = _made(manifest)
+    types = {tensor.name: tensor.dtype for tensor in there.catalogue.tensors}
+    return any(
+        types.get(made[tensor.name].source, tensor.dtype) != tensor.dtype
+        for tensor in here.catalogue.tensors
+        if tensor.name in made
+    )
+
+
+def _values(count: int, differences: list[Difference], *, cast: bool) -> Validation:
     if differences:
         return Validation("values", "differs", f"{counted(len(differences), 'tensor')} not the same")
+    after = " after the same cast" if cast else ""
     return Validation(
-        "values", "held", f"every byte of {counted(count, 'tensor')} is that of the other checkpoint"
+        "values", "held", f"every byte of {counted(count, 'tensor')} is that of the other checkpoint{after}"
     )
 
 

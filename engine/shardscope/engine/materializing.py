@@ -16,6 +16,7 @@ from shardscope.engine.convert.admitting.admission import admitted
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.copying import Copied
 from shardscope.engine.convert.copies.entries import opener_of
+from shardscope.engine.convert.disk.place import Place
 from shardscope.engine.convert.executors.dispatch import Elsewhere, Executors
 from shardscope.engine.convert.executors.threads import run_here, what_was_taken
 from shardscope.engine.convert.jobs.readback import check_digests
@@ -110,6 +111,7 @@ def materialize(
     earlier = peek(target, digest)
     plan = admitted_here(prepared.plan, os.fspath(target), earlier.held if resume and earlier else None)
     refuse(plan)
+    Place(target, [path]).close()  # figures of a folder that is not there would only be unknown
     admission = admitted(plan)
     if earlier is not None and not resume:
         course.earlier = available(earlier)
