@@ -39,6 +39,17 @@ def test_the_first_file_with_tensors_is_laid_out(command: Command, tmp_path: Pat
     assert any(line.endswith("model.embed_tokens.weight  F32 [16, 4]") for line in lines)
 
 
+def test_a_table_is_as_wide_as_what_stands_in_it(command: Command, tmp_path: Path) -> None:
+    lines = command(
+        "layout", str(write_safetensors(tmp_path / "m.safetensors", {"w": ("F32", (2,))}))
+    ).out.splitlines()
+    heading = next(line for line in lines if line.startswith("begin"))
+
+    assert max(map(len, lines)) <= 80
+    assert lines[-1].index("w  F32 [2]") == heading.index("name")
+    assert lines[-1].index("tensor") == heading.index("what")
+
+
 def test_one_file_of_many_and_a_file_alone(command: Command, tmp_path: Path) -> None:
     folder = write_sharded(tmp_path / "ckpt")
     name = "model-00002-of-00002.safetensors"

@@ -160,3 +160,12 @@ def test_a_packed_weight_says_what_its_numbers_are_made_of(command: Command, tmp
     row = next(line for line in said.out.splitlines() if line.startswith("0 "))
     assert row.split()[1:] == ["-2", "-1.5", "-1", "-0.5", "0", "0.5", "1", "1.5"]
     assert command("peek", str(tmp_path), "absent", "--logical").code == ExitCode.USAGE
+
+
+def test_wide_integers_do_not_push_the_second_column_aside(command: Command, tmp_path: Path) -> None:
+    save_file({"w": np.array([2**63 - 1, -(2**63)])}, tmp_path / "m.safetensors")
+
+    lines = command("peek", str(tmp_path), "w", "--stats").out.splitlines()
+
+    starts = [line.index(label) for label in ("NaN", "+inf", "-inf") for line in lines if label in line]
+    assert starts == starts[:1] * 3

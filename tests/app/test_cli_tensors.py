@@ -5,6 +5,7 @@ import io
 import json
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -21,6 +22,7 @@ from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import UNSAFE
 from tests.app.fakes import FakeInspection, entry, inspection, llama_rows, tensor_table
 from tests.app.terminal import Command
+from tests.checkpoints import write_safetensors
 from tests.hostile import HOSTILE
 
 Rows = list[tuple[str, str, tuple[int, ...], int, str]]
@@ -97,6 +99,15 @@ def test_the_table_is_aligned_and_totalled(command: Command, listing: Callable[.
     ]
     assert said.err == "3 tensors, 4.0 MiB\n"
     assert command("tensors", "x", "--quiet").err == ""
+
+
+def test_a_heading_that_is_wider_than_every_name_is_aligned(tmp_path: Path, command: Command) -> None:
+    for number in (1, 2):
+        write_safetensors(tmp_path / f"{number}.safetensors", {f"{number}": ("F32", (2,))})
+
+    heading, *rows = command("tensors", str(tmp_path)).out.splitlines()
+
+    assert [row.index(".safetensors") - 1 for row in rows] == [heading.index("file")] * 2
 
 
 def test_one_file_needs_no_column(command: Command, listing: Callable[..., None]) -> None:

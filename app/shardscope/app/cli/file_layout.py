@@ -117,12 +117,14 @@ def text_parts(layout: "FileLayout") -> Iterator[str]:
         return
     yield "\n" + "".join(cell.letter for cell in drawn.cells(BAR)) + "\n"
     yield "   ".join(f"{letter} {word}" for letter, _, word in drawn.legend()) + "\n\n"
-    yield f"{'begin':>15}  {'end':>15}  {'size':>10}  {'what':<12}  name\n"
+    at = max(len("begin"), len(f"{max(each.end for each in layout.ranges):,}"))
+    kinds = max(len(each.kind) for each in layout.ranges)
+    yield f"{'begin':>{at}}  {'end':>{at}}  {'size':>10}  {'what':<{kinds}}  name\n"
     lines = []
     for each in layout.ranges:
         hole = f"  ({size(each.hole)} of it a hole)" if each.hole else ""
         words = "  ".join(part for part in (display_name(each.name), display_name(each.note)) if part)
-        line = f"{each.begin:>15,}  {each.end:>15,}  {size(each.end - each.begin):>10}  {each.kind:<12}  {words}{hole}"
+        line = f"{each.begin:>{at},}  {each.end:>{at},}  {size(each.end - each.begin):>10}  {each.kind:<{kinds}}  {words}{hole}"
         lines.append(line.rstrip() + "\n")
         if len(lines) == CHUNK:
             yield "".join(lines)

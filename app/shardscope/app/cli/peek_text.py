@@ -134,8 +134,9 @@ def statistics_lines(found: Statistics) -> Iterator[str]:
         ("std", figure(found.std), "sign and exponent", used(found)),
         ("L2", figure(found.l2), "different values", _distinct(found)),
     )
+    wide = max(24, *(len(left) for _, left, _, _ in rows))
     for label, left, other, right in rows:
-        yield f"  {label:<8}  {left:<24}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
+        yield f"  {label:<8}  {left:<{wide}}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
 
 
 def landmark_lines(at: Landmarks | None) -> Iterator[str]:

@@ -253,7 +253,8 @@ def text_parts(table: "TensorTable", rows: Sequence[int]) -> Iterator[str]:
     dtypes = [display_name(dtype, 24) for dtype in table.dtypes]
     dtype_width = max(len("dtype"), *map(_cells, dtypes))
     several = len(table.files) > 1
-    name_width = min(NAME_WIDTH, max(_cells(table.names[row]) for row in rows)) if several else 0
+    longest = max(len("name"), *(_cells(table.names[row]) for row in rows)) if several else 0
+    name_width = min(NAME_WIDTH, longest)
     heading = f"{'size':>10}  {'dtype':<{dtype_width}}  {'shape':<{shape_width}}  {'name':<{name_width}}"
     yield (f"{heading}  file" if several else heading.rstrip()) + "\n"
     dtypes = [_padded(dtype, dtype_width) for dtype in dtypes]
