@@ -8,6 +8,7 @@ from shardscope.engine.convert.plans import header
 from shardscope.engine.convert.plans.selection import Chosen
 from shardscope.engine.convert.plans.sharding import STEM, as_planned, shard
 from shardscope.engine.mending.edits import Edits
+from shardscope.engine.mending.headers import WeightFile
 from shardscope.engine.mending.survey import NUMBERED, Survey
 from shardscope.engine.model.fix import FixOptions
 from shardscope.engine.model.plan import PlannedFile, PlannedTensor
@@ -89,6 +90,7 @@ class Arranging:
         metadata = together([self._edits.metadata[number] for number in homes])
         if len(homes) == 1 and (kept := self._kept(name, group, homes[0], metadata)) is not None:
             return kept
+        metadata = dict(sorted(metadata.items()))
         lying = header.canonically(group)
         return PlannedFile(name, header.canonical(lying, metadata).size, tuple(lying), metadata=metadata)
 
@@ -103,14 +105,15 @@ class Arranging:
             item.name != item.source for item in group
         ):
             return None
-        if "header" in self._what and not _is_canonical(file.head_sha256, group, metadata):
+        if "header" in self._what and not _is_canonical(file, group):
             return None
         return PlannedFile(name, file.entry.size, tuple(group), kept=file.entry.text)
 
 
-def _is_canonical(sha256: str, group: Sequence[PlannedTensor], metadata: Mapping[str, str]) -> bool:
-    made = header.canonical(header.canonically(group), metadata)
-    return hashlib.sha256(made.data).hexdigest() == sha256
+def _is_canonical(file: WeightFile, group: Sequence[PlannedTensor]) -> bool:
+    """Tell whether a header is laid out as the library does it, which has its metadata in any order."""
+    made = header.canonical(header.canonically(group), file.metadata)
+    return hashlib.sha256(made.data).hexdigest() == file.head_sha256
 
 
 def _length(tensors: Sequence[PlannedTensor]) -> int:

@@ -84,11 +84,11 @@ def canonically(tensors: Sequence[Item]) -> list[Item]:
 
 
 def canonical(tensors: Sequence[Described], metadata: Mapping[str, str]) -> Header:
-    """Return the header that the safetensors library writes for these tensors, metadata sorted by key; none where there is none.
+    """Return the header that the safetensors library writes for these tensors, metadata in the order that they are given in.
 
     Raises as `build` does.
     """
-    return _built(tensors, canonically(tensors), dict(sorted(metadata.items())), _LENGTH)
+    return _built(tensors, canonically(tensors), dict(metadata), _LENGTH)
 
 
 def _built(
