@@ -11,7 +11,7 @@ TABLE: Final[tuple[Code, ...]] = (
         Severity.ERROR,
         Stage.DESCRIBE,
         "There is no tensor {tensor:name} among {count:count tensor}.",
-        "Run `shardscope tensors` for the names; the nearest one: {nearest:name}.",
+        "`shardscope tensors` lists the names; like it: {nearest:name}.",
         "Names are compared exactly, letter by letter.",
         exit=ExitCode.USAGE,
     ),

@@ -10,7 +10,7 @@ TABLE: Final[tuple[Code, ...]] = (
         "scan.empty",
         Severity.ERROR,
         Stage.DESCRIBE,
-        "There is no tensor to scan among {count:count tensor} of other components.",
+        "There is nothing to scan: no tensor of the component that was asked for, and {count:count tensor} of others.",
         "Run `shardscope inspect` on it, or give another --component.",
         "A scan of nothing finds nothing, which says nothing about the checkpoint.",
         exit=ExitCode.UNSUPPORTED,
