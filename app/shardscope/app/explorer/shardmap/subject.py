@@ -21,12 +21,12 @@ class Subject:
     tensor: "LogicalTensor"
     is_decoded: bool
     """Whether the catalogue has it: its fragments and its map are known."""
-    spec: "TensorSpec | None" = None
-    """The row of the table, where it was chosen there."""
     asked: Asked | None = None
     """What was decoded; None where nothing was."""
     offer: str = ""
     """What to press to decode; empty where there is nothing to decode, or it was done."""
+    spec: "TensorSpec | None" = None
+    """The row of the table, where it was chosen there."""
 
     def command(self, rank: int | None = None) -> str:
         """Return the command that tells the map in words; `rank` has it draw that shard, too."""
