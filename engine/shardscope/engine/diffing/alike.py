@@ -12,11 +12,12 @@ from math import prod
 from typing import Final
 
 from shardscope.engine.convert.copies.contents import Contents
-from shardscope.engine.geometry.language.layout import is_plain, normal_form
+from shardscope.engine.geometry.language.layout import in_normal_form, is_plain
 from shardscope.engine.geometry.transfer.compose import compose, whole
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.progress import check
+from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from shardscope.engine.model.tensors import DTYPES
 
 TILE: Final = 1 << 20
@@ -94,17 +95,18 @@ def _alike(here: Fragment, there: Fragment, dtype: str) -> bool:
 
 def _is_complete(tensor: LogicalTensor) -> bool:
     """Tell whether every element is in a fragment, and fragments are of the sizes that their map gives them."""
-    lowered = normal_form(tensor)
-    sizes = {fragment.label: prod(fragment.shape) for fragment in tensor.fragments}
+    sizes = tuple([(fragment.label, prod(fragment.shape)) for fragment in tensor.fragments])
+    return _covers(tensor.map, tensor.mesh, sizes)
+
+
+@lru_cache(256)
+def _covers(layout: TensorMap | Lowered, mesh: DeviceMesh | None, sizes: tuple[tuple[int, int], ...]) -> bool:
+    """Tell whether shards of these sizes hold every element. Asked once for all layers of a model that are laid out alike."""
+    lowered = in_normal_form(layout, mesh)
     if len(sizes) == 1 and is_plain(lowered):
-        return prod(lowered.shape) in sizes.values()
-    held = {shard.rank: shard.elements for shard in lowered.ranks if shard.held}
-    return held == sizes and _covers(lowered)
-
-
-@lru_cache(128)
-def _covers(lowered: Lowered) -> bool:
-    """Tell whether the shards hold every element. Asked once for all layers of a model that are laid out alike."""
+        return sizes[0][1] == lowered.elements
+    if dict(sizes) != {shard.rank: shard.elements for shard in lowered.ranks if shard.held}:
+        return False
     plan = compose(whole(lowered.shape), lowered)
     found = sum(segment.elements for segment in plan.segments)
     return found + sum(segment.elements for segment in plan.indexed) == lowered.elements

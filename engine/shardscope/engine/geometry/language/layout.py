@@ -4,6 +4,7 @@ from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.piece import ONE, Lowered
+from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 
 
 def normal_form(tensor: LogicalTensor, budget: Budget | None = None) -> Lowered:
@@ -11,11 +12,18 @@ def normal_form(tensor: LogicalTensor, budget: Budget | None = None) -> Lowered:
 
     Raises `Fault`: `map.invalid`, `map.unproven`, `map.budget`.
     """
-    if isinstance(tensor.map, Lowered):
-        return tensor.map
-    if tensor.mesh is None:
-        raise ValueError(f"a map without its mesh: {tensor.name!r}")
-    return lower(tensor.map, tensor.mesh, budget)
+    return in_normal_form(tensor.map, tensor.mesh, budget)
+
+
+def in_normal_form(
+    layout: TensorMap | Lowered, mesh: DeviceMesh | None, budget: Budget | None = None
+) -> Lowered:
+    """Return the pieces of a map. Raises as `normal_form`."""
+    if isinstance(layout, Lowered):
+        return layout
+    if mesh is None:
+        raise ValueError("a map without its mesh")
+    return lower(layout, mesh, budget)
 
 
 def is_plain(lowered: Lowered) -> bool:
