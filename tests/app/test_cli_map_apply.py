@@ -226,15 +226,17 @@ def test_a_target_that_cannot_be_written_leaves_nothing(command: Command, folder
     assert os.listdir() == ["full.npy"]
 
 
+@pytest.mark.parametrize("before", [1, 3])
 def test_a_fault_on_the_way_leaves_nothing(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
+    """Between the headers of two files, and in the data."""
     np.save("full.npy", noise((8, 8)))
     write, calls = os.pwrite, []
 
     def failing(descriptor: int, data: bytes, offset: int) -> int:
         calls.append(offset)
-        if len(calls) > 3:
+        if len(calls) > before:
             raise OSError(28, "No space left on device")
         return write(descriptor, data, offset)
 

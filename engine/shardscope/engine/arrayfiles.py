@@ -187,16 +187,11 @@ class Staging:
             raise Fault("array.dtype", file=path_text(self._path), found=self._kind.dtype)
         if self._suffix == SAFETENSORS and not self._kind.exact:
             raise Fault("array.dtype", file=path_text(self._path), found=self._kind.descr)
-        with self._refusing():
-            if self._folder:
-                os.mkdir(self._stage)
-            self._made = True
-            for number, target in enumerate(self._targets):
-                header = self._header(target)
-                self._begins.append(len(header))
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                self._keep(number, os.open(self._place(number), flags, 0o666))
-                self._put(number, 0, memoryview(header))
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()  # nobody else calls it for a block that was never entered
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -208,6 +203,20 @@ class Staging:
                 shutil.rmtree(self._stage, ignore_errors=True)
             elif os.path.lexists(self._stage):
                 os.unlink(self._stage)
+
+    def _begin(self) -> None:
+        """Make the files, each with its header."""
+        with self._refusing():
+            if self._folder:
+                os.mkdir(self._stage)
+                self._made = True
+            for number, target in enumerate(self._targets):
+                header = self._header(target)
+                self._begins.append(len(header))
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._keep(number, os.open(self._place(number), flags, 0o666))
+                self._made = True
+                self._put(number, 0, memoryview(header))
 
     def write(self, number: int, offset: int, data: memoryview) -> None:
         """Write bytes of a target's data."""
