@@ -384,6 +384,23 @@ BROKEN: Sequence[tuple[dict[str, Any], str]] = (
 )  # fmt: skip
 
 
+def test_groups_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    order = np.zeros(32, "i4")
+    order[9] = 2**31 - 1
+    tensors = {
+        "qweight": np.zeros((4, 64), "i4"),
+        "qzeros": np.zeros((2, 8), "i4"),
+        "scales": np.ones((2, 64), "f2"),
+        "g_idx": order,
+    }
+    model = Model(tmp_path, tensors)
+
+    assert model.numbers(":,:9").shape == (64, 9)
+    with pytest.raises(Fault) as caught:
+        model.numbers()
+    assert caught.value.finding.params["why"] == "g_idx has a group that is not there"
+
+
 @pytest.mark.parametrize(("tensors", "why"), BROKEN)
 def test_what_does_not_fit_together_is_refused(tensors: dict[str, Any], why: str, tmp_path: Path) -> None:
     Model(tmp_path, tensors)

@@ -16,7 +16,9 @@ from shardscope.engine.model.tensors import DTYPES, array_bytes
 from shardscope.engine.source.read import OpenFile
 
 PAGE: Final = 4 << 10
-"""Bytes of zeros in a tensor that count, and within which ends of stretches are not told apart."""
+"""Bytes of zeros in a tensor that count."""
+SLACK: Final = 2 * PAGE
+"""Bytes within which ends of stretches are the same, since zeros in tensors are counted in pages."""
 MOST_HOLES: Final = 1 << 16
 """Holes of a file that are looked up. Of a file with more it is not told whether there are others."""
 _STEP: Final = 1 << 20
@@ -52,6 +54,8 @@ class Unwritten(Struct, frozen=True):
     """Zeros up to the end of the file, of two tensors at least."""
     emptied: tuple[int, ...]
     """The tensors that the tail has, by their order in the file."""
+    zeros: tuple[Stretch, ...]
+    """Holes and tail in rising order, those that are nearly side by side as one."""
     told: bool
     """The file system tells which bytes are stored."""
 
@@ -69,12 +73,11 @@ class Unwritten(Struct, frozen=True):
 
     def explains(self, begin: int, end: int) -> bool:
         """Tell whether bytes of the file are zero on account of its holes or its tail."""
-        ranges = sorted((*self.holes, *(() if self.tail is None else (self.tail,))))
-        at = begin + 2 * PAGE
-        for low, high in ranges:
-            if low <= at:
-                at = max(at, high + 2 * PAGE)
-        return at >= end and any(low < end and begin < high for low, high in ranges)
+        at = bisect_right(self.zeros, begin + SLACK, key=lambda each: each.begin) - 1
+        if at < 0:
+            return False
+        low, high = self.zeros[at]
+        return high + SLACK >= end and low < end and begin < high
 
 
 def spans(tensors: Sequence[LogicalTensor]) -> dict[str, list[Span]]:
@@ -123,7 +126,24 @@ def look_at(
     )
     long = file.size - begin >= PAGE and len(emptied) > 1
     tail = Stretch(begin, file.size) if long else None
-    return Unwritten(name, file.size, tuple(cut), tuple(hit), tail, tuple(emptied) if long else (), told)
+    zeros = tuple(_joined([*cut, tail] if tail is not None else cut))
+    return Unwritten(
+        name, file.size, tuple(cut), tuple(hit), tail, tuple(emptied) if long else (), zeros, told
+    )
+
+
+def _joined(ranges: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Yield stretches in rising order, those that are nearly side by side as one."""
+    held: Stretch | None = None
+    for each in sorted(ranges):
+        if held is not None and each.begin <= held.end + SLACK:
+            held = Stretch(held.begin, max(held.end, each.end))
+            continue
+        if held is not None:
+            yield held
+        held = each
+    if held is not None:
+        yield held
 
 
 def _overlapping(begin: int, end: int, places: Sequence[Span], furthest: Sequence[int]) -> Iterator[Span]:

@@ -20,6 +20,8 @@ Fields = Callable[[LogicalTensor], Mapping[str, Any]]
 _WORD: Final = 32
 _POWERS: Final = frozenset({"U8", "F8_E8M0"})
 _BLOCK: Final = (128, 128)
+MOST: Final = 8
+"""Dimensions of a weight."""
 SECOND: Final = "gptq_v2"
 """The form of GPTQ whose zero points are stored as they are."""
 
@@ -83,7 +85,7 @@ class Finder:
             zeros,
             order,
             bits=bits,
-            group=(1, inputs // groups or 1),
+            group=(1, -(-inputs // groups)),
             zero=zero,
             interleaved=awq,
         )
@@ -95,7 +97,7 @@ class Finder:
         if packed.bits is None or not 1 <= packed.bits <= 8:
             raise fit.refusal("how many bits a number has stands in the configuration, which does not say it")
         bits, shape = packed.bits, self._integers(leaves[".weight_shape"])
-        if len(shape) < 2 or min(shape) < 1:
+        if not 2 <= len(shape) <= MOST or min(shape) < 1:
             raise fit.refusal("weight_shape is no shape")
         *before, rows, inputs = shape
         fit.check(weight, prod(before) * rows * -(-inputs * bits // _WORD))
@@ -163,7 +165,7 @@ class Finder:
             raise fit.refusal("quant_state is not there")
         state = self._fields(states[0])
         shape, block = state.get("shape"), state.get("blocksize")
-        if not isinstance(shape, list) or not shape or not all(_counts(each) for each in shape):
+        if not isinstance(shape, list) or not 0 < len(shape) <= MOST or not all(map(_counts, shape)):
             raise fit.refusal("quant_state has no shape")
         if not isinstance(block, int) or not _counts(block):
             raise fit.refusal("quant_state has no size of blocks")

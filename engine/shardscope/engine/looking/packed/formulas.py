@@ -15,6 +15,7 @@ from shardscope.engine.diffing.numbers import table
 from shardscope.engine.looking.packed.ggml import DECODERS
 from shardscope.engine.looking.packed.recipe import Recipe
 from shardscope.engine.looking.statistics import Bytes, narrow
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.tensors import DTYPES
@@ -154,7 +155,11 @@ def _groups(recipe: Recipe, read: Window, columns: range) -> NDArray[np.int64]:
     if recipe.order is None:
         return np.asarray(columns) // recipe.group[1]
     data = read(recipe.order, (1, recipe.inputs), range(1), columns)
-    return narrow(data, recipe.order.dtype).astype(np.int64)
+    found: NDArray[np.int64] = narrow(data, recipe.order.dtype).astype(np.int64)
+    if found.min() < 0 or found.max() >= -(-recipe.inputs // recipe.group[1]):
+        why = f"{recipe.order.name.rpartition('.')[2]} has a group that is not there"
+        raise Fault("peek.packing", tensor=recipe.weight.name, scheme=recipe.scheme, why=why)
+    return found
 
 
 def _rows_of_words(recipe: Recipe, read: Window, rows: range, columns: range) -> Numbers:
