@@ -87,8 +87,8 @@ def test_a_preview_as_a_document_has_names_and_values_as_they_are(tmp_path: Path
     source = tmp_path / "in"
     header = {"__metadata__": {HOSTILE: HOSTILE, "format": "pt"}, HOSTILE: entry(4, 8), "b": entry(12, 16)}
     write(source / "model.safetensors", header, bytes(16))
-    asked = ("--what", "header", "--what", "metadata", "--unset", HOSTILE, "--what", "rename")
-    asked = (*asked, "--rename-tensor", f"{HOSTILE}=b.\x07=c")
+    renamed = ("--what", "rename", "--rename-tensor", f"{HOSTILE}=b.\x07=c")
+    asked = ("--what", "header", "--what", "metadata", "--unset", HOSTILE, *renamed)
     found = document(command("fix", str(source), "--plan-only", "--json", *asked).out, "shardscope.fix/1")
 
     assert found["what"] == ["rename", "metadata", "header"]

@@ -41,7 +41,8 @@ def edited(survey: Survey, what: Sequence[Repair], options: FixOptions, *, tied:
     Raises `Fault`: `fix.no_match`, `fix.tied`, `convert.rename_rule`.
     """
     drops = matcher(options.drop) if "drop" in what else None
-    held, dropped, lost = survey.held, (), survey.lost
+    held, lost = survey.held, survey.lost
+    dropped: tuple[Held, ...] = ()
     if drops is not None:
         _check_globs(options.drop, survey)
         dropped = tuple(item for item in held if drops(item.tensor.name))

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.model.blocker import Fault, Finding
+from shardscope.engine.model.blocker import Fault, Finding, Param
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.repair import Lost, Repair
@@ -205,7 +205,11 @@ class _Sweep:
             begin, end = columns.begins[row], columns.ends[row]
             if begin < reached:
                 other = columns.names[holder]
-                params = {"tensor": columns.names[row], "other": other, "early": reached - begin}
+                params: dict[str, Param] = {
+                    "tensor": columns.names[row],
+                    "other": other,
+                    "early": reached - begin,
+                }
                 finding = Finding("header.overlap", params)
                 if begin == end:
                     self.flaws.append(Flaw(finding, "header"))
@@ -213,8 +217,10 @@ class _Sweep:
                     why = "it shares bytes with another tensor"
                     self._out.setdefault(row, (finding, why))
                     self._out.setdefault(holder, (finding, why))
-            elif begin > reached and not self._out:  # what is lost leaves holes that nobody has to hear of
-                missing = {"tensor": columns.names[row], "missing": begin - reached}
+            elif begin > reached and not (
+                self._out or self.lost
+            ):  # what is lost leaves holes that nobody has to hear of
+                missing: dict[str, Param] = {"tensor": columns.names[row], "missing": begin - reached}
                 self.flaws.append(Flaw(Finding("header.gap", missing), "header"))
             if end > reached:
                 reached, holder = end, row
@@ -223,12 +229,12 @@ class _Sweep:
         """Hold the rows against the end of the file."""
         columns = self._columns
         declared = max((columns.ends[row] for row in rows), default=0)
-        if declared < self._available and not self._out:
+        if declared < self._available and not (self._out or self.lost):
             extra = Finding("header.overlong", {"extra": self._available - declared})
             self.flaws.append(Flaw(extra, "header"))
         if declared <= self._available:
             return
-        sizes = {
+        sizes: dict[str, Param] = {
             "missing": declared - self._available,
             "expected": declared,
             "found": max(0, self._available),

@@ -15,7 +15,7 @@ from shardscope.engine.formats.safetensors_sets import SUFFIX
 from shardscope.engine.formats.set_checks import check_group
 from shardscope.engine.formats.weight_sets import Layout, NumberedGroup, WeightSet, layout_of, weight_sets
 from shardscope.engine.mending.headers import Stored, WeightFile, read_file, unreadable
-from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
+from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
 from shardscope.engine.model.facts import Nature
 from shardscope.engine.model.repair import Lost, Repair
 from shardscope.engine.model.secrets import shown
@@ -200,7 +200,7 @@ def survey(probe: Probe, claim: Claim, globs: Sequence[str] = ()) -> Survey:
     ]
     if strays and not globs:
         sets = ", ".join(display_name(each.name) for each in strays[:_NAMED])
-        aside = {"count": 1 + len(strays), "sets": f"{chosen.key}, {sets}"}
+        aside: dict[str, Param] = {"count": 1 + len(strays), "sets": f"{chosen.key}, {sets}"}
         where = path_text(claim.folder) or "."
         found.append(Found(blocker(Finding("layout.weight_sets", aside), where), "index"))
     looked = Survey(
