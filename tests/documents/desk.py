@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from shardscope.app.main import main
 from tests.bundles import Bundled
@@ -55,6 +55,7 @@ def lay(desk: Path) -> None:
     shutil.copytree(ROOT / "docs/maps", desk / "docs/maps")
     Bundled().write(desk / "bundle")
     damaged(desk)
+    merged(desk)
     maps(desk)
     documents(desk)
 
@@ -69,6 +70,25 @@ def damaged(desk: Path) -> None:
     write(index, stale)
     shard = desk / "half/model-00005-of-00010.safetensors"
     os.truncate(shard, shard.stat().st_size - 2_000)
+
+
+def merged(desk: Path) -> None:
+    """The base with the adapter merged into it, as peft does it."""
+    tensors = {
+        name: tensor
+        for file in (desk / "base").glob("*.safetensors")
+        for name, tensor in load_file(file).items()
+    }
+    factors = load_file(desk / "adapter/adapter_model.safetensors")
+    for name, factor in factors.items():
+        module = name.removeprefix("base_model.model.")
+        if module.endswith(".lora_B.weight"):
+            inner = factors[name.replace("lora_B", "lora_A")]
+            tensors[module.replace(".lora_B", "")] += 2 * (factor @ inner)
+        elif ".lora_" not in module:
+            tensors[module] = factor
+    (desk / "merged").mkdir()
+    save_file(tensors, desk / "merged/model.safetensors", {"format": "pt"})
 
 
 def maps(desk: Path) -> None:

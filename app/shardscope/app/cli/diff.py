@@ -27,7 +27,7 @@ STATES = ("changed", "missing", "extra", "renamed", "same")
         ("shardscope diff ./ckpt ./export --decode --values", "Every number, whatever the layouts."),
         ("shardscope diff ./zero-8 ./zero-16 --decode --component optimizer", "Optimizer states."),
         ("shardscope diff ./adapter ./base", "Whether a LoRA adapter fits a model."),
-        ("shardscope diff ./base ./merged --adapter ./lora --values", "Whether it was merged right."),
+        ("shardscope diff ./base ./merged --adapter ./adapter --values", "Whether it was merged right."),
         ("shardscope diff ./a ./b --only missing --only extra --json", "For a program."),
     ),
     notes="""Tensors are matched by name, by --rename, by the manifest that a conversion left, and by the mapping table of a producer
