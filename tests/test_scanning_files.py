@@ -148,3 +148,22 @@ def test_a_scan_stops_while_it_looks_at_files(written: Callable[[str], Written])
 
     with pytest.raises(Cancelled):
         scan(written("ab").path, cancel=cancel)
+
+
+def test_a_tensor_that_cannot_be_read_costs_no_other(written: Callable[[str], Written]) -> None:
+    file = written("abcd")
+    file.empty(0, ROW)
+    os.truncate(file.path, file.begin + 2 * ROW + 100)
+
+    document = scan(file.path)
+
+    assert [each.code for each in document.findings][1:] == [
+        "scan.zeros",
+        "scan.unreadable",
+        "scan.unreadable",
+    ]
+    assert document.findings[0].code == "header.truncated"
+    found = document.findings[-1]
+    assert found.subject == "d"
+    assert "[convert.outside_record]: The tensor d reaches to byte" in found.message
+    assert (document.tensors, document.unread, document.bytes) == (2, 2, 2 * ROW)

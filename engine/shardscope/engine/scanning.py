@@ -37,6 +37,8 @@ LEAST: Final = 1 << 20
 """Bytes of buffers below which no budget goes."""
 SCRATCH: Final = 8 << 20
 """Bytes that working on numbers takes beside the tiles, at most."""
+LOCAL: Final = ("convert.", "map.", "source.read_failed")
+"""How codes begin that are about one tensor: others are read all the same."""
 HOLES: Final = 256
 """Holes that the document lists."""
 
@@ -112,7 +114,7 @@ def scan_side(
     progress: OnProgress | None = None,
     on_finding: OnFinding | None = None,
 ) -> ScanDocument:
-    """Read what `to_read` said of a checkpoint, and say what stands out. Raises `Fault`: those of maps and of reading; `Cancelled`."""
+    """Read what `to_read` said of a checkpoint, and say what stands out. Raises `Fault`: those of the source; `Cancelled`."""
     hear = on_finding or (lambda _: None)
     findings = list(reading.in_the_way)
     with Source(side.path, limits=Limits(), hf_cache=side.found.hf_cache) as source:
@@ -211,13 +213,35 @@ class _Scan:
         """Read every tensor once."""
         from shardscope.engine.looking.packed.reading import Unpacking
 
-        with Unpacking(self._opener, self._budget, 1) as tiles:
-            for place, tensor in enumerate(self._tensors):
-                check(self._cancel)
-                for each in self._read(tensor, place, tiles):
-                    self._seen.append(each)
-                    self._hear(blocker(alone(each).finding, each.tensor))
+        place = 0
+        while place < len(self._tensors):
+            with Unpacking(self._opener, self._budget, 1) as tiles:  # anew after a tensor that cannot be read
+                place = self._read_on(place, tiles)
         self._say("scan", self.done, self._total, None)
+
+    def _read_on(self, place: int, tiles: "Tiles") -> int:
+        """Read tensors up to one that cannot be read, or to the last; return the place of the next."""
+        while place < len(self._tensors):
+            check(self._cancel)
+            tensor, before = self._tensors[place], self.done
+            place += 1
+            try:
+                for each in self._read(tensor, place - 1, tiles):
+                    self._see(each)
+            except Fault as fault:
+                if not fault.finding.code.startswith(LOCAL):
+                    raise
+                self.unread += 1
+                self._total -= before + stored_bytes(tensor) - self.done
+                why = blocker(fault.finding, tensor.name).message
+                cause: dict[str, Param] = {"cause": fault.finding.code}
+                self._see(Seen("scan.unreadable", tensor.name, place - 1, kind=cause, first={"why": why}))
+                return place
+        return place
+
+    def _see(self, seen: Seen) -> None:
+        self._seen.append(seen)
+        self._hear(blocker(alone(seen).finding, seen.tensor))
 
     def _read(self, tensor: LogicalTensor, place: int, tiles: "Tiles") -> Iterator[Seen]:
         """Yield what stands out in a tensor."""

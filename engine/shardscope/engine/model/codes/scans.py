@@ -148,6 +148,15 @@ TABLE: Final[tuple[Code, ...]] = (
         "Many kernels take subnormal numbers for zeros, so that results differ from one machine to the next.",
     ),
     Code(
+        "scan.unreadable",
+        Severity.ERROR,
+        Stage.DESCRIBE,
+        "The numbers of {tensor:name} cannot be read [{cause:word}]: {why:word}",
+        "Fetch the file again; `shardscope explain` says what the code in brackets means.",
+        "Other tensors were read. Of several that have the same code, the sentence is that of the first.",
+        exit=ExitCode.UNSUPPORTED,
+    ),
+    Code(
         "scan.unread",
         Severity.INFO,
         Stage.DESCRIBE,
