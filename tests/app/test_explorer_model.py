@@ -16,6 +16,7 @@ from shardscope.app.explorer.checkpoint.tensors_at import Place, glob
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.help.reference import Reference
+from shardscope.app.explorer.model.base import AskBase
 from shardscope.app.explorer.model.case import CONTEXTS, DTYPES, Case, Field, grids, stepped, typed
 from shardscope.app.explorer.model.places import place_of
 from shardscope.app.explorer.model.screen import DECODE, Model
@@ -26,6 +27,7 @@ from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.modelling import Studied, study_model
 from shardscope.widgets.model_page import ModelPage
+from shardscope.widgets.paragraphs import wrap
 from shardscope.widgets.tensor_query import matching_rows
 from shardscope.widgets.tensor_table import TensorPanel
 from tests.app.models import HOSTILE, odd_model
@@ -131,6 +133,19 @@ def test_a_search_for_a_name_finds_it_whatever_is_in_it(name: str) -> None:
     table.append("f", "0/0", "F32", (1,), 4, 8)
     for written in (name, display_name(name)):
         assert list(matching_rows(table, f"{glob(written)}*")) == [0]
+
+
+def test_kinds_that_a_finding_is_about_are_marked(odd: Path) -> None:
+    page = ModelPage()
+    page.document = study_model(inspect(odd, digest="none")).document
+    lines = ["".join(text for text, _ in line) for each in page.paragraphs(78) for line in wrap(each, 78)]
+    mark = page.glyphs.caution
+    marked = [
+        line.strip().removeprefix(mark).split(":")[0].strip()
+        for line in lines
+        if line.strip().startswith(mark)
+    ]
+    assert marked[-3:] == ["layer 3 alone", "layer 6 alone", "in layer 2"]
 
 
 # The case.
@@ -284,6 +299,12 @@ async def test_an_adapter_is_held_against_its_base(monkeypatch: pytest.MonkeyPat
         assert not screen.pane.display
         await answer(pilot, "nowhere")
         assert isinstance(app.screen, NotDone)
+        await press(pilot, "escape")
+        await press(pilot, "o")
+        assert isinstance(app.screen, AskBase)
+        app.screen.query_one(Input).value = "hf/llama_sh"
+        await press(pilot, "tab")
+        assert app.screen.query_one(Input).value == "hf/llama_sharded/"
         await press(pilot, "escape")
         await answer(pilot, "hf/llama_sharded/checkpoint")
         assert screen.base == "hf/llama_sharded/checkpoint"

@@ -33,7 +33,7 @@ def families(
             key=f"family:{at}",
         )
         for place, kind in enumerate(family.kinds[:KINDS]):
-            strange = (family.name, kind.layers) in odd
+            strange = any(kind.layers == layers and _is_of(family, name) for name, layers in odd)
             mark: Part = (f"{glyphs.caution} ", Tone.CAUTION) if strange else "  "
             alone = family.experts or len(family.kinds) == 1
             yield Paragraph(
@@ -50,12 +50,18 @@ def families(
         yield Paragraph(((f"and {plural(len(found) - ROWS, 'more')}", Tone.MUTED),), indent=2)
 
 
+def _is_of(family: Family, name: str) -> bool:
+    """Tell whether a name is that of a family, with the numbers of its experts or without."""
+    return family.name == name or (family.experts and family.name.startswith(f"{name}.{{"))
+
+
 def _kind(family: Family, kind: Kind) -> str:
     each = f"{plural(kind.tensors, 'tensor')}, {kind.parameters:,} elements each"
     if len(family.kinds) == 1:
         return f"{'in each layer alike' if family.experts else 'all alike'}: {each}"
     if family.experts:
-        return f"in {plural(kind.count, 'layer')} {kind.layers}: {each}"
+        layers = "layer" if kind.count == 1 else plural(kind.count, "layer")
+        return f"in {layers} {kind.layers}: {each}"
     return (
         f"layer {kind.layers} alone: {each}"
         if kind.count == 1

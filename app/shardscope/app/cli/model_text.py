@@ -111,7 +111,7 @@ def _families(families: Sequence[Family], *, everything: bool) -> Iterator[str]:
         for kind in kinds:
             if family.experts:
                 where = (
-                    f"in {plural(kind.count, 'layer')} {kind.layers}"
+                    f"in {'layer' if kind.count == 1 else plural(kind.count, 'layer')} {kind.layers}"
                     if len(family.kinds) > 1
                     else "in each layer alike"
                 )

@@ -45,6 +45,7 @@ def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer.convert import admission, forms, plan_step, stop
     from shardscope.app.explorer.convert import screen as convert
     from shardscope.app.explorer.help import helping, reference
+    from shardscope.app.explorer.model import base
     from shardscope.app.explorer.model import screen as model
     from shardscope.app.explorer.open import cache
     from shardscope.app.explorer.open import screen as opening
@@ -58,7 +59,7 @@ def _screens() -> tuple[ModuleType, ...]:
     return (
         *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
         *(compare, compare_detail, frame, convert, admission, forms, plan_step, stop),
-        *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, scan, peek),
+        *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, base, scan, peek),
     )
 
 

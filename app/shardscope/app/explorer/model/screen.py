@@ -1,6 +1,5 @@
 """The Model screen: what the checkpoint in hand is made of, and what its weights and cache come to in a case that keys change."""
 
-import os
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec.structs import replace
@@ -49,7 +48,7 @@ class Model(Screen[Place | str | None]):
     """What a model is made of. Ends with tensors to look at, with `DECODE`, or with None."""
 
     AUTO_FOCUS = ""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - no ClassVar in its base
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (112, "-wide")]  # noqa: RUF012 - no ClassVar in its base
     BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(
@@ -206,20 +205,13 @@ class Model(Screen[Place | str | None]):
 
     def action_base(self) -> None:
         """Ask for the base of the adapter, and hold it against that."""
-        from shardscope.app.explorer.shardmap.dialogs import Question
+        from shardscope.app.explorer.model.base import AskBase
 
         def answered(path: tuple[str] | None) -> None:
             if path is not None:
                 self._look(path[0])
 
-        def read(text: str) -> tuple[str] | str:
-            path = os.path.expanduser(text.strip())
-            return (path,) if path else "A path, such as ./base."
-
-        words = "Which model is the adapter for? Headers of it are read; nothing of it is run."
-        self.app.push_screen(
-            Question("Base", words, "path of the base model", read, self.base or ""), answered
-        )
+        self.app.push_screen(AskBase(self.base or ""), answered)
 
     def action_turn(self) -> None:
         """Go to the figures, or back to the page."""
