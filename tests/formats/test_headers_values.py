@@ -8,6 +8,9 @@ import pytest
 
 from shardscope.engine import diff
 from shardscope.engine.compared import Compared
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.peeking import peek
+from shardscope.engine.scanning import scan
 from tests.formats.looking import copied
 from tests.parse.gguf_files import Order, Row, gguf
 
@@ -34,6 +37,7 @@ def compared(first: Path | str, second: Path | str) -> Compared:
     return diff(first, second, values=True)
 
 
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 KERNEL, BIAS = np.arange(32.0).reshape(8, 4), np.arange(4.0)
 
 
@@ -92,6 +96,16 @@ def test_plain_tensors_of_gguf_are_those_of_safetensors(sign: str, tmp_path: Pat
     found = compared(tmp_path / "a.gguf", export)
     assert found.document.same
     assert found.document.compared_bytes == 32
+
+
+def test_an_array_of_objects_takes_no_number_away_from_those_beside_it() -> None:
+    folder = FIXTURES / "numpy/arrays/checkpoint"
+
+    assert peek(folder, "plain").grid.values[0] == ("0", "1", "2", "3")
+    assert scan(folder).opaque_files == 1
+    with pytest.raises(Fault) as caught:
+        peek(folder, "objects")
+    assert caught.value.finding.code == "peek.no_tensor"  # decoding would not list it either
 
 
 def test_quantised_tensors_of_gguf_say_that_they_were_not_compared(tmp_path: Path) -> None:

@@ -120,7 +120,8 @@ def catalogue_of_headers(probe: Probe, facts: Sequence[tuple[Claim, Facts]]) -> 
         [
             (claim, described)
             for claim, described in facts
-            if not described.opaque and not (converted and claim.format in HEADERS_ONLY)
+            if (claim.format in HEADERS_ONLY and not converted)
+            or (claim.format not in HEADERS_ONLY and not described.opaque)
         ],
     )
     return Catalogue(tuple(decoder.tensors))

@@ -118,7 +118,7 @@ def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool =
         for item in in_the_way(side):
             raise Fault(item.code, **{"file": item.subject, **item.params})
         opaque = opaque_files(side)
-        if opaque and not decoded:
+        if opaque and not decoded and _is_decoded(side):
             raise Fault("peek.opaque", tensor=name, files=opaque)
         near = get_close_matches(name[:256], (each.name for each in tensors[:NEAR]), n=1)
         raise Fault("peek.no_tensor", tensor=name, count=len(tensors), nearest=near[0] if near else "none")
@@ -139,10 +139,15 @@ def in_the_way(side: Side) -> tuple[Blocker, ...]:
 def opaque_files(side: Side) -> int:
     """Return how many files may hold tensors that are not listed. Raises `Fault` `peek.unread` where decoding would not help."""
     opaque = side.found.descriptor.tensors.files_opaque
-    name = side.found.descriptor.classification.format
-    if opaque and not side.catalogue.tensors and name in NOT_CONVERTED - DECODED:
+    if opaque and not side.catalogue.tensors and not _is_decoded(side):
+        name = side.found.descriptor.classification.format
         raise Fault("peek.unread", format=FORMAT_TITLES[name], files=opaque)
     return opaque
+
+
+def _is_decoded(side: Side) -> bool:
+    """Tell whether decoding could list tensors of opaque files."""
+    return side.found.descriptor.classification.format not in NOT_CONVERTED - DECODED
 
 
 def look(
