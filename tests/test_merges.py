@@ -417,10 +417,31 @@ def test_factors_that_took_something_off_the_base_are_told(tmp_path: Path) -> No
     assert found.document.same
 
 
+def test_hostile_factors_cost_nothing_and_say_so(tmp_path: Path) -> None:
+    base = {"q.weight": noise(16, 24)}
+    for factors, note in (
+        (
+            {"q.lora_A.weight": np.zeros((0, 24), "<f4"), "q.lora_B.weight": np.zeros((16, 0), "<f4")},
+            "no elements",
+        ),
+        ({"q.lora_A.weight": np.zeros((4,), "<f4"), "q.lora_B.weight": B}, "two dimensions at least"),
+        ({"q.lora_A.weight": A, "q.lora_B.weight": noise(16, 5)}, "other shapes"),
+        ({"q.lora_A.weight": A, "q.lora_B.weight": np.zeros((16, 4), "<i8")}, "nothing is added up in I64"),
+    ):
+        found = merge(tmp_path, base, base, factors)
+        assert note in str(of(found, "q.weight")[0].note)
+        assert found.document.uncompared == 1
+    huge = {"q.lora_A.weight": A * np.float32(3e38), "q.lora_B.weight": B * np.float32(3e38)}
+    item, known = of(merge(tmp_path, base, base, huge), "q.weight")
+    assert item.state == "changed"
+    assert known.update is not None
+    assert known.update > 1e70
+
+
 def test_types_that_nothing_is_added_to_are_not_compared(tmp_path: Path) -> None:
     base = {"m.q.weight": np.zeros((16, 24), "<i8")}
     found = merge(tmp_path, base, base, {"m.q.lora_A.weight": A, "m.q.lora_B.weight": B})
-    assert of(found, "m.q.weight")[0].note == "values were not compared: nothing is added to I64"
+    assert of(found, "m.q.weight")[0].note == "values were not compared: nothing is added up in I64"
 
 
 def test_blocks_are_every_element_once_and_in_order() -> None:

@@ -201,6 +201,8 @@ def test_a_merge_that_cannot_be_told_ends_apart(command: Command) -> None:
     little = command(*words, str(folder / "checkpoint"), "--values", "--memory", "1")
     assert little.code == ExitCode.UNSUPPORTED
     assert "but for the values of 4 tensors" in " ".join(little.out.split())
+    said = command(*words, str(folder / "checkpoint"), "--component", "optimizer")
+    assert said.code == ExitCode.USAGE
     said = command(*words, str(folder / "base"), "--values")
     assert said.code == ExitCode.UNSUPPORTED
     assert "diff.adapter_none" in said.err

@@ -123,6 +123,8 @@ def diff(
 
     if as_json and form == "markdown":
         raise click.UsageError("Choose one of --json and --format.", click.get_current_context())
+    if adapters and component not in ("model", "all"):
+        raise click.UsageError("An adapter changes the model: --adapter goes with --component model.")
     form = "json" if as_json else form
     options = DiffOptions(
         component=component,

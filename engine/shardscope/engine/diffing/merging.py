@@ -73,11 +73,12 @@ def refusal(one: LogicalTensor, other: LogicalTensor, target: Target, budget_byt
         return target.refused
     if one.shape != other.shape:
         return "their shapes differ"
-    for tensor in (one, other):
+    factors = [factor for item in target.updates for factor in (item.outer, item.inner) if factor is not None]
+    for tensor in (one, other, *factors):
         if tensor.unwritable is not None:
             return tensor.unwritable
         if tensor.dtype not in ROUNDING:
-            return f"nothing is added to {tensor.dtype}"
+            return f"nothing is added up in {tensor.dtype}"
     needed = bytes_of_factors(target)
     if needed > budget_bytes:
         return f"its factors take {needed:,} bytes, and --memory allows {budget_bytes:,}"
@@ -103,14 +104,12 @@ def loaded(update: Update, tiles: Tiles, cancel: threading.Event | None) -> Prod
     if update.turned:
         outer, inner = np.ascontiguousarray(outer.T), np.ascontiguousarray(inner.T)
     dtypes = [update.outer.dtype, *([] if update.inner is None else [update.inner.dtype])]
-    return Product(
-        outer,
-        inner,
-        update.scale,
-        max(ROUNDING.get(dtype, 1.0) for dtype in dtypes),
-        np.sqrt(np.einsum("ij,ij->i", outer, outer)),
-        np.sqrt(np.einsum("ij,ij->j", inner, inner)),
-    )
+    with np.errstate(all="ignore"):
+        rows, columns = (
+            np.sqrt(np.einsum("ij,ij->i", outer, outer)),
+            np.sqrt(np.einsum("ij,ij->j", inner, inner)),
+        )
+    return Product(outer, inner, update.scale, max(ROUNDING[dtype] for dtype in dtypes), rows, columns)
 
 
 def _matrix(tensor: LogicalTensor, tiles: Tiles, cancel: threading.Event | None) -> Numbers:

@@ -150,6 +150,8 @@ def _update(
     for tensor in (first, second, weight):
         if tensor is not None and tensor.unwritable is not None:
             return tensor.unwritable
+    if any(0 in tensor.shape for tensor in (first, second, weight) if tensor is not None):
+        return "a factor of it, or it itself, has no elements"
     if part.bias:
         if second.shape != weight.shape:
             return "the adapter's bias is of another shape"
