@@ -1,5 +1,5 @@
 """Formats that are listed from headers: tensors of plain types stand whole in a stretch of a file, so that they can be compared and
-looked at. Quantised ones have no elements that anything here reads, and are listed without bytes.
+looked at. Quantised ones have no elements that geometry could move, and are listed without bytes; `unpacking` finds these by the header.
 """
 
 from functools import partial
