@@ -10,7 +10,9 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 import asyncio
 import re
 import signal
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
+from textual.css.stylesheet import Stylesheet
 
 from shardscope.widgets.glyphs import choose_glyphs
 
@@ -41,6 +44,28 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+SCREENS = ("tests/app/test_explorer_", "tests/widgets/")
+"""Tests of screens, most of them on an engine that is made up."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Where the engine alone is measured, leave out the tests of screens: tracing doubles their time, for nothing.
+
+    The marker `no_cover` does so only without xdist: its workers have two measurements, of which it ends one.
+    """
+    if item.config.getoption("cov_source", None) != ["engine"] or not item.nodeid.startswith(SCREENS):
+        return (yield)
+    traced, threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(traced)
+        threading.settrace(threads)
+
+
 SNAPSHOTS = Path(__file__).resolve().parent.parent / "snapshots"
 SIZES = ((80, 24), (120, 40))
 """The terminals that every screen is drawn on."""
@@ -53,6 +78,33 @@ def calm_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     choose_glyphs("unicode")  # whatever locale the tests run in
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sheets_are_parsed_once() -> Iterator[None]:
+    """Give all apps one memory of parsed style sheets for each set of colours: parsing takes a tenth of an app's time.
+
+    Rules are read and never changed once they are made; Textual shares them between all widgets of an app.
+    """
+    known: dict[tuple[tuple[str, str], ...], dict[Any, Any]] = {}
+    begin, recolour = Stylesheet.__init__, Stylesheet.set_variables
+
+    def share(sheet: Stylesheet, variables: Mapping[str, str]) -> None:
+        vars(sheet)["_parse_cache"] = known.setdefault(tuple(sorted(variables.items())), {})
+
+    def sharing(sheet: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+        begin(sheet, variables=variables)
+        share(sheet, variables or {})
+
+    def recoloured(sheet: Stylesheet, variables: dict[str, str]) -> None:
+        vars(sheet)["_parse_cache"] = {}  # Textual empties the one that it finds
+        recolour(sheet, variables)
+        share(sheet, variables)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "__init__", sharing)
+        patch.setattr(Stylesheet, "set_variables", recoloured)
+        yield
 
 
 class SvgSnapshots(SingleFileSnapshotExtension):
