@@ -278,3 +278,18 @@ def test_a_path_that_cannot_be_read_is_no_wrong_command_line(
 
     assert command("inspect", str(tmp_path)).code == ExitCode.OK
     assert command("diff", str(tmp_path), str(tmp_path)).code == ExitCode.UNSUPPORTED
+
+
+def test_a_sentence_ends_its_lines_between_words_on_a_terminal_alone(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    lines = command("tensors", str(tmp_path / "link")).err.splitlines()
+    monkeypatch.setattr("shardscope.app.cli.failure.is_terminal", lambda stream: stream is sys.stderr)
+    monkeypatch.setattr("shardscope.app.cli.paragraphs.WIDTH", 40)
+    wrapped = command("tensors", str(tmp_path / "link")).err.splitlines()
+
+    assert len(lines) == 2
+    assert len(wrapped) > 2
+    assert max(map(len, wrapped)) <= 40
+    assert " ".join(wrapped) == " ".join(lines)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from shardscope.app.cli.output import OutputFailed, PipeClosed, is_terminal
+from shardscope.app.cli.paragraphs import wrapped
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
 from shardscope.engine.model.codes import CODES
@@ -82,20 +83,26 @@ def tell(failure: Blocker, session: Session, *, document: bool, page: str = "") 
             return code
     about = failure.subject if failure.params.get("file") != failure.subject else None
     named = "" if about is None or about in failure.message else f"{about}: "
-    out.narrate(f"shardscope: {named}{failure.message}")
+    _say(f"shardscope: {named}{failure.message}", session)
     if code is not ExitCode.CANCELLED:
-        out.narrate(f"{failure.remedy} [{failure.code}]")
+        _say(f"{failure.remedy} [{failure.code}]", session)
         if _begun(session):
             out.narrate(f"It failed while {_begun(session)}.")
     for note in _notes(session):
-        out.narrate(note.message)
+        _say(note.message, session)
         if note.severity is not Severity.INFO:
-            out.narrate(f"{note.remedy} [{note.code}]")
+            _say(f"{note.remedy} [{note.code}]", session)
     for line in _goes_on(session):
         out.narrate(line)
     for line in page.splitlines():
         out.narrate(f"  {line}")
     return code
+
+
+def _say(text: str, session: Session) -> None:
+    """Say a sentence: on a terminal in lines that end between words, in a log in one."""
+    for line in (wrapped(text) if is_terminal(sys.stderr) else ()) or (text,):
+        session.out.narrate(line)
 
 
 def _goes_on(session: Session) -> Iterator[str]:
