@@ -274,6 +274,8 @@ def test_dropping_what_is_damaged_by_name_is_no_loss(llama: Path, tmp_path: Path
     assert done.plan.fix is not None
     assert done.plan.fix.lost == ()
     assert len(read(tmp_path / "out")) == 20
+    fix = made(llama, what=("drop",), drop=("*.1.self_attn.q_proj.weight",))
+    assert [(item.blocker.code, item.mended) for item in fix.document.found] == [("header.truncated", True)]
 
 
 def test_a_download_that_stopped_is_saved_under_whatever_name_it_has(tmp_path: Path) -> None:
@@ -284,6 +286,15 @@ def test_a_download_that_stopped_is_saved_under_whatever_name_it_has(tmp_path: P
 
     assert [file.name for file in done.plan.files] == ["model.safetensors"]
     assert same(read(tmp_path / "out"), {"a": numbers(3)})
+
+
+def test_one_shard_alone_asks_for_no_others_and_is_numbered_no_more(tmp_path: Path) -> None:
+    shard = LLAMA / "model-00005-of-00010.safetensors"
+    done = fixed(shard, tmp_path / "out", what=("metadata",), set=(("run", "17"),))
+
+    assert [file.name for file in done.plan.files] == ["model.safetensors"]
+    assert not list((tmp_path / "out").glob("*.index.json"))
+    assert metadata(tmp_path / "out/model.safetensors") == {"format": "pt", "run": "17"}
 
 
 # headers

@@ -24,14 +24,15 @@ from shardscope.engine.formats.protocol import Claim
 from shardscope.engine.inspection import Inspection, inspect
 from shardscope.engine.mending.changes import Outcome, changes
 from shardscope.engine.mending.edits import Edits, edited
-from shardscope.engine.mending.headers import Stored
+from shardscope.engine.mending.holdings import Held, Survey
+from shardscope.engine.mending.obstacles import ailments, alike, in_the_way, needs
 from shardscope.engine.mending.outputs import Arranging, index_metadata, index_of
-from shardscope.engine.mending.survey import Found, Held, Survey, survey
-from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
+from shardscope.engine.mending.survey import survey
+from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
 from shardscope.engine.model.evidence import Confidence
 from shardscope.engine.model.facts import Nature
-from shardscope.engine.model.fix import Ailment, FixDocument, FixOptions
+from shardscope.engine.model.fix import FixDocument, FixOptions
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.plan import Decision, LeftOut, Plan, PlanOptions
@@ -46,10 +47,6 @@ from shardscope.engine.source.source import Source
 Path = str | os.PathLike[str]
 FORMATS: Final = frozenset({"hf_safetensors", "peft_adapter"})
 """What can be fixed: every tensor stands whole in a safetensors file."""
-IN_PASSING: Final = frozenset(
-    {"index.absent", "index.total_size", "index.total_size_type", "layout.weight_sets"}
-)
-"""What is wrong beside the tensors and decides nothing about them: every output has it right, whatever was asked for."""
 _OWN: Final = (
     "header.",
     "index.",
@@ -76,8 +73,7 @@ class FixLook(Struct, frozen=True):
     @property
     def needs(self) -> tuple[Repair, ...]:
         """What would have to be asked for to mend all that is wrong, in the order in which it is applied."""
-        wanted = {found.repair for found in self.survey.found if _counts(found)}
-        return tuple(repair for repair in REPAIRS if repair in wanted)
+        return needs(self.survey)
 
 
 class Fix(Struct, frozen=True, dict=True):
@@ -154,12 +150,12 @@ def plan_fix(look: FixLook, options: FixOptions, *, config: str | None = None) -
     )
     lost = edits.lost if "salvage" in what else ()
     fix = PlannedFix(what, outcome.index, dict(outcome.index_metadata), lost)
-    plan = replace(plan, fix=fix, blockers=(*_in_the_way(looked, edits, what), *plan.blockers))
+    plan = replace(plan, fix=fix, blockers=(*in_the_way(looked, edits, what), *plan.blockers))
     document = FixDocument(
         schema=FIX,
         what=what,
         asked=bool(options.what),
-        found=tuple(_ailments(looked, what)),
+        found=tuple(ailments(looked, edits, what)),
         kept=tuple(file.name for file in plan.files if file.kept is not None),
         changes=changes(looked, outcome),
         lost=lost,
@@ -247,11 +243,6 @@ def _tied(probe: Probe, claim: Claim) -> bool | None:
     return check_config(document.value).tie_word_embeddings
 
 
-def _counts(found: Found) -> bool:
-    """Tell whether something is wrong enough to be mended."""
-    return found.blocker.severity is not Severity.INFO
-
-
 def _what(look: FixLook, options: FixOptions) -> tuple[Repair, ...]:
     """Return the operations, in the order in which they are applied."""
     if "split" in options.what and "merge" in options.what:
@@ -272,13 +263,9 @@ def _tensors(looked: Survey, held: Iterable[Held]) -> Iterable[LogicalTensor]:
         copies = tuple(
             Fragment(0, copy.shape, records[number], copy.begin)
             for number, copy in item.copies
-            if _alike(tensor, copy)
+            if alike(tensor, copy)
         )
         yield replace(made, replicas=copies) if copies else made
-
-
-def _alike(one: Stored, other: Stored) -> bool:
-    return (one.dtype, one.shape) == (other.dtype, other.shape)
 
 
 def _plan(
@@ -363,47 +350,3 @@ def _others(look: FixLook, what: Sequence[Repair], *, aside: bool) -> list[Block
         if not item.code.startswith(own)
         and not (item.subject in ours and not item.code.startswith("source."))
     ]
-
-
-def _in_the_way(looked: Survey, edits: Edits, what: Sequence[Repair]) -> Iterable[Blocker]:
-    """Yield what has to be asked for before anything starts."""
-    if edits.lost and "salvage" not in what:
-        first = edits.lost[0]
-        name = first.name if first.name is not None else "a whole file"
-        finding = Finding("fix.damaged", {"count": len(edits.lost), "name": name, "why": first.why})
-        yield blocker(finding, first.file)
-    for repair in ("index", "header", "metadata"):
-        if repair in what:
-            continue
-        for found in looked.found:
-            if found.repair == repair and _counts(found) and found.blocker.code not in IN_PASSING:
-                said: dict[str, Param] = {"repair": repair, "code": found.blocker.code}
-                yield blocker(Finding("fix.unasked", said), found.blocker.subject)
-                break
-    unlike = [
-        (item, copy, number)
-        for item in edits.held
-        for number, copy in item.copies
-        if not _alike(item.tensor, copy)
-    ]
-    if unlike:
-        item, copy, number = unlike[0]
-        yield blocker(
-            Finding(
-                "fix.copies_unlike",
-                {
-                    "count": len({held.tensor.name for held, _, _ in unlike}),
-                    "tensor": item.tensor.name,
-                    "first": f"{item.tensor.dtype} {list(item.tensor.shape)}",
-                    "second": f"{copy.dtype} {list(copy.shape)}",
-                    "other": looked.files[number].entry.text,
-                },
-            ),
-            looked.files[item.file].entry.text,
-        )
-
-
-def _ailments(looked: Survey, what: Sequence[Repair]) -> Iterable[Ailment]:
-    for found in looked.found:
-        mended = found.repair in what or found.blocker.code in IN_PASSING
-        yield Ailment(found.repair, mended, found.blocker)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from shardscope.engine.convert.plans.sharding import index
 from shardscope.engine.mending.edits import Edits
 from shardscope.engine.mending.headers import Stored, WeightFile
-from shardscope.engine.mending.survey import Survey
+from shardscope.engine.mending.holdings import Survey
 from shardscope.engine.model.fix import Change
 from shardscope.engine.model.plan import PlannedFile
 from shardscope.engine.model.repair import Repair, Scalar

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from shardscope.engine.convert.plans.renaming import Renaming
 from shardscope.engine.convert.plans.selection import matcher
-from shardscope.engine.mending.survey import Held, Survey
+from shardscope.engine.mending.holdings import Held, Survey
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.fix import FixOptions
 from shardscope.engine.model.plan import RenameRule

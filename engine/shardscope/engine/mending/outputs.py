@@ -9,7 +9,7 @@ from shardscope.engine.convert.plans.selection import Chosen
 from shardscope.engine.convert.plans.sharding import STEM, as_planned, shard
 from shardscope.engine.mending.edits import Edits
 from shardscope.engine.mending.headers import WeightFile
-from shardscope.engine.mending.survey import NUMBERED, Survey
+from shardscope.engine.mending.holdings import NUMBERED, Survey
 from shardscope.engine.model.fix import FixOptions
 from shardscope.engine.model.plan import PlannedFile, PlannedTensor
 from shardscope.engine.model.repair import Repair, Scalar
@@ -137,9 +137,10 @@ def together(some: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def index_of(survey: Survey, files: Sequence[PlannedFile], what: Sequence[Repair]) -> str | None:
     """Return the name of the index of an output; null where its one file needs none."""
-    numbered = any("-of-" in file.name for file in files)
-    if len(files) == 1 and not numbered and (survey.index is None or "merge" in what):
-        return None
+    if len(files) == 1:
+        numbered = survey.group is not None and files[0].name != f"{stem_of(survey)}.safetensors"
+        if not numbered and (survey.index is None or "merge" in what):
+            return None
     if survey.index is not None and not is_altered(survey.index.name):
         return survey.index.name
     stem, dot, variant = stem_of(survey).partition(".")
