@@ -112,6 +112,7 @@ def test_an_output_says_what_it_is_and_has_a_manifest(half: Path, tmp_path: Path
     assert "Lost  1" in said.out
     assert f"shardscope verify {out}" in said.out
     assert "Changes" in said.err
+    assert words(said.err).endswith("9 files as in the source, byte for byte, 1 lost")
     manifest = document((out / "shardscope-manifest.json").read_text(), "shardscope.manifest/1")
     assert [each["name"] for each in manifest["fix"]["lost"]] == ["model.layers.1.self_attn.q_proj.weight"]
     assert command("verify", str(out)).code == ExitCode.OK

@@ -240,7 +240,8 @@ def fix(
     def show(plan: "Plan", *, width: int, color: bool, everything: bool) -> str:
         from shardscope.app.cli.fix_text import render
 
-        return render(replace(made[0], plan=plan), width=width, color=color, everything=everything)
+        document = replace(made[0], plan=plan)
+        return render(document, width=width, color=color, everything=everything, asks=True)
 
     if plan_only:
         with (

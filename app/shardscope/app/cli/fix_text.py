@@ -20,10 +20,21 @@ STYLES: Final = {"+": "green", "-": "red", "~": "yellow"}
 
 
 def render(
-    document: FixDocument, *, width: int = WIDTH, color: bool = False, everything: bool = False
+    document: FixDocument,
+    *,
+    width: int = WIDTH,
+    color: bool = False,
+    everything: bool = False,
+    asks: bool = False,
 ) -> str:
-    """Return the fix as text with line ends, within `width` columns. `everything` cuts no list short."""
-    return laid_out(parts(document, everything=everything), width=width, color=color)
+    """Return the fix as text with line ends, within `width` columns. `everything` cuts no list short.
+
+    Where it `asks` for a word, what it comes to stands at the end once more: the beginning has left the screen.
+    """
+    found = list(parts(document, everything=everything))
+    if asks:
+        found += [heading("In short", summary(document)), indented(Text(counts(document)))]
+    return laid_out(found, width=width, color=color)
 
 
 def parts(document: FixDocument, *, everything: bool = False) -> Iterator[RenderableType]:
