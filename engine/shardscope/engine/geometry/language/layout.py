@@ -1,5 +1,7 @@
 """The map of a tensor of the catalogue in normal form, whichever way its family said it."""
 
+from functools import lru_cache
+
 from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.pieces.budget import Budget
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -23,7 +25,13 @@ def in_normal_form(
         return layout
     if mesh is None:
         raise ValueError("a map without its mesh")
-    return lower(layout, mesh, budget)
+    return _lowered(layout, mesh) if budget is None else lower(layout, mesh, budget)
+
+
+@lru_cache(64)
+def _lowered(layout: TensorMap, mesh: DeviceMesh) -> Lowered:
+    """Lower once for all layers of a model that are laid out alike."""
+    return lower(layout, mesh)
 
 
 def is_plain(lowered: Lowered) -> bool:
