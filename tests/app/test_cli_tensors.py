@@ -113,7 +113,10 @@ def test_a_heading_that_is_wider_than_every_name_is_aligned(tmp_path: Path, comm
 def test_one_file_needs_no_column(command: Command, listing: Callable[..., None]) -> None:
     listing(SMALL[:2])
 
-    assert command("tensors", "x", "--filter", "a*").out.splitlines() == [
+    said = command("tensors", "x", "--filter", "a*")
+    assert said.err == "1 of 2 tensors, 4.0 MiB\n"
+    assert command("tensors", "x", "--filter", "[").err == "0 of 2 tensors, 0 B\n"
+    assert said.out.splitlines() == [
         "      size  dtype  shape         name",
         "   4.0 MiB  F32    [1024, 1024]  a.weight",
     ]

@@ -148,7 +148,10 @@ def tensors(
 
         total = sum(table[row].bytes for row in rows)
         note = f", and {plural(opaque, 'opaque file')} not listed" if opaque else ""
-        session.narrate(f"{plural(len(rows), 'tensor')}, {size(total)}{note}")
+        among = f"{len(rows):,} of " if patterns else ""
+        session.narrate(
+            f"{among}{plural(len(table) if patterns else len(rows), 'tensor')}, {size(total)}{note}"
+        )
     code = found.exit_code(None)
     if code and not as_json:
         session.narrate(
