@@ -105,6 +105,8 @@ def zero(stage: int) -> Callable[[Path], None]:
         import torch
 
         rank, world = rank_and_world()
+        # an extension that would be compiled first, and leaves its buffers in /dev/shm
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
         deepspeed.init_distributed(
             "gloo",
             init_method=f"file://{os.environ['MEETING']}",
