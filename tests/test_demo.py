@@ -43,6 +43,12 @@ def test_its_damaged_copy_has_three_faults_in_three_files(folder: Path) -> None:
     }
 
 
+def test_what_its_damaged_copy_holds_is_not_put_down_to_pickles(folder: Path) -> None:
+    found = inspect(folder / "tiny-llama-damaged", digest="none").descriptor.resources.logical_bytes
+
+    assert (found.bytes, found.note) == (None, "some tensors are missing or cannot be read")
+
+
 def test_the_demo_is_the_same_each_time(folder: Path, tmp_path: Path) -> None:
     demo.main(tmp_path)
     demo.main(tmp_path)

@@ -53,6 +53,8 @@ def _why_unknown(facts: Described) -> str:
     ]
     if reasons:
         return reasons[0]
+    if not any(found.opaque for _, found in facts):
+        return "some tensors are missing or cannot be read"
     some = any(found.weight_bytes is not None for _, found in facts)
     return "some tensors are opaque or missing" if some else "no tensor is known without decoding"
 
