@@ -59,7 +59,8 @@ def _structure(
 
     limits = first.found.descriptor.limits
     found = structure(first, second, DiffOptions(component=component), limits=limits)
-    return with_adapters(found, adapters, limits) if adapters else found
+    changes = component in ("model", "all")  # an adapter changes nothing else
+    return with_adapters(found, adapters, limits) if adapters and changes else found
 
 
 def _values(

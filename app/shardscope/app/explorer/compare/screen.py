@@ -283,7 +283,7 @@ class Compare(Asking):
             values=values,
             decoded=decoded,
             component=self.component,
-            adapter=self._adapter,
+            adapter=self._adapter if self.component in ("model", "all") else "",
         )
 
     def action_shard_map(self, of_b: bool) -> None:
