@@ -43,6 +43,7 @@ def path(tmp_path: Path) -> Path:
         "one": one,
         "ones": np.ones(16, "f4"),
         "single": np.array([3], "i8"),
+        "step": np.array(0, "i8"),
         "sound": noise(50, 50),
         "zeros": np.zeros((7, 7), "f4"),
         "zeros too": np.zeros((7, 7), "f4"),
@@ -71,7 +72,7 @@ def test_what_stands_out_is_found_and_nothing_else(path: Path) -> None:
     assert found["broken", "scan.not_finite"]["infinite"] == 1
     assert found["hole", "scan.zero_run"]["bytes"] == 20 * PAGE
     assert found["hole", "scan.zero_run"]["begin"] == 20 * PAGE
-    assert document.tensors == 11
+    assert document.tensors == 12
     assert document.bytes == path.stat().st_size - 8 - int.from_bytes(path.read_bytes()[:8], "little")
 
 

@@ -83,14 +83,13 @@ class Outstanding:
         if found.nans or infinite:
             counts = {**numbers, "nans": found.nans, "infinite": infinite}
             yield self._one("scan.not_finite", counts, first={"element": self._first})
-        if not found.numbers:
-            return
+        if found.numbers < 2:
+            return  # a counter or a gate alone is a zero as well as any other number
         if found.zeros == found.numbers:
             yield self._one("scan.zeros", numbers)
             return
         if not self.varied:
-            if found.numbers > 1:
-                yield self._one("scan.constant", numbers, kind={"value": f"{found.min:.9g}"})
+            yield self._one("scan.constant", numbers, kind={"value": f"{found.min:.9g}"})
             return
         if zeros.length >= ZEROS:
             where: dict[str, Param] = {"begin": zeros.begin, "size": zeros.size}
