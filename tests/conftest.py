@@ -136,19 +136,31 @@ class Snap:
         snapshots = self._snapshots if name is None else self._snapshots(name=name)
         assert drawn(app) == snapshots
 
+    async def both(self, pilot: "Pilot[Any]", name: str | None = None) -> None:
+        """Compare the screen at every size of `SIZES`, changing the terminal under the app that runs."""
+        for width, height in SIZES:
+            if pilot.app.size != (width, height):
+                await pilot.resize_terminal(width, height)
+                await settle(pilot)
+            size = f"{width}x{height}"
+            self(pilot.app, size if name is None else f"{name}-{size}")
+
     async def run(
         self,
         app: "App[Any]",
         *keys: str,
-        size: tuple[int, int] = SIZES[0],
+        size: tuple[int, int] | None = SIZES[0],
         name: str | None = None,
     ) -> None:
-        """Start `app` on a terminal of `size`, press `keys`, wait for its workers and compare the screen."""
-        async with app.run_test(size=size, notifications=True) as pilot:
+        """Start `app` on a terminal of `size`, press `keys`, wait for its workers and compare the screen; at `SIZES` for None."""
+        async with app.run_test(size=size or SIZES[0], notifications=True) as pilot:
             await settle(pilot)
             await pilot.press(*keys)
             await settle(pilot)
-            self(app, name)
+            if size is None:
+                await self.both(pilot, name)
+            else:
+                self(app, name)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,16 +38,15 @@ SCREENS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 @pytest.mark.parametrize("shown", SCREENS)
-async def test_screen(shown: str, size: tuple[int, int], snap: Snap) -> None:
+async def test_screen(shown: str, snap: Snap) -> None:
     app = explorer(FakeEngine(opaque(), decoded=decoded()))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
         for key in SCREENS[shown]:
             await pilot.press(key)
             await settle(pilot)
-        snap(app)
+        await snap.both(pilot)
 
 
 @pytest.mark.parametrize("theme", ["shardscope-light", "ansi-dark"])
@@ -94,30 +93,34 @@ async def test_at_work(snap: Snap) -> None:
         await settle(pilot)
 
 
-@pytest.mark.parametrize("size", [(60, 16), *SIZES], ids="{0[0]}x{0[1]}".format)
-async def test_many_fragments_open_at_once_and_all_can_be_seen(size: tuple[int, int]) -> None:
+async def test_many_fragments_open_at_once_and_all_can_be_seen() -> None:
     parts = fragments(64, (128, 4096))
     tensor = LogicalTensor("blocks.0.weight", "F32", (8192, 4096), Lowered((8192, 4096), ()), None, parts)
     found = decoded()
     assert found.catalogue is not None
     found.catalogue = replace(found.catalogue, tensors=(tensor, *found.catalogue.tensors[1:]))
     app = explorer(FakeEngine(opaque(), decoded=found))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 16)) as pilot:
         await settle(pilot)
         for key in ("d", "D", "6"):
             await pilot.press(key)
             await settle(pilot)
-        await pilot.press("enter")
-        await pilot.pause()
-        assert isinstance(app.screen, Detail)
-        assert "64 fragments in 64 files" in text(app)
+        for size in ((60, 16), *SIZES):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            await pilot.press("enter")
+            await pilot.pause()
+            assert isinstance(app.screen, Detail)
+            assert "64 fragments in 64 files" in text(app)
 
-        await pilot.press("end")
-        await pilot.pause()
-        assert "k_63.pt" in text(app)
-        await pilot.press("home")
-        await pilot.pause()
-        assert "k_0.pt" in text(app)
+            await pilot.press("end")
+            await pilot.pause()
+            assert "k_63.pt" in text(app)
+            await pilot.press("home")
+            await pilot.pause()
+            assert "k_0.pt" in text(app)
+            await pilot.press("escape")
+            await settle(pilot)
 
 
 def test_a_tensor_of_very_many_fragments_costs_what_is_seen_of_it() -> None:

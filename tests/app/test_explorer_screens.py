@@ -136,16 +136,13 @@ SCREENS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_screen(
-    screen: str, size: tuple[int, int], snap: Snap, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_screen(screen: str, snap: Snap, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getcwd", lambda: "/runs")  # whole paths are the same wherever tests run
     found, keys = SCREENS[screen]
     app = explorer(FakeEngine(found(), shown=JSON))
     app.animation_level = "none"
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
         for key in keys:
             await pilot.press(key)
@@ -155,7 +152,7 @@ async def test_screen(
         while app.screen.query("LoadingIndicator.--visible"):  # the palette still gathers its commands
             await pilot.pause()
         await settle(pilot)
-        snap(app)
+        await snap.both(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
@@ -172,27 +169,22 @@ async def test_loading_and_stopped(size: tuple[int, int], snap: Snap) -> None:
         snap(app, "stopped")
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_failed(size: tuple[int, int], snap: Snap) -> None:
-    await snap.run(explorer(FakeEngine(Fault("source.missing")), path="no/such/place"), size=size)
+async def test_failed(snap: Snap) -> None:
+    await snap.run(explorer(FakeEngine(Fault("source.missing")), path="no/such/place"), size=None)
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_an_error_of_our_own(size: tuple[int, int], snap: Snap) -> None:
-    await snap.run(explorer(FakeEngine(ZeroDivisionError())), size=size)
+async def test_an_error_of_our_own(snap: Snap) -> None:
+    await snap.run(explorer(FakeEngine(ZeroDivisionError())), size=None)
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_open(
-    size: tuple[int, int], snap: Snap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_open(snap: Snap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("run-1", "run-2", "notes"):
         (tmp_path / name).mkdir()
     (tmp_path / "run-1" / "model.safetensors").write_bytes(bytes(3000))
     (tmp_path / "run-2" / "pytorch_model.bin").write_bytes(bytes(2000))
     (tmp_path / "adapter.safetensors").write_bytes(bytes(1000))
     monkeypatch.chdir(tmp_path)
-    await snap.run(explorer(FakeEngine(llama()), path=None), size=size)
+    await snap.run(explorer(FakeEngine(llama()), path=None), size=None)
 
 
 @pytest.mark.parametrize(
@@ -235,12 +227,10 @@ def themed(engine: FakeEngine, theme: str, monkeypatch: pytest.MonkeyPatch, **op
     return app
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_a_million_tensors(size: tuple[int, int], snap: Snap, million: Inspection) -> None:
-    await snap.run(explorer(FakeEngine(million)), "6", "G", size=size)
+async def test_a_million_tensors(snap: Snap) -> None:
+    await snap.run(explorer(FakeEngine(million())), "6", "G", size=None)
 
 
-@pytest.fixture(scope="module")
 def million() -> Inspection:
     """A million tensors in ten files."""
     rows = (
