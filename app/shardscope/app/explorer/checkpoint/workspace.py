@@ -321,6 +321,12 @@ class Workspace(Layouts):
         self._close_search()
         if event.panel == "layout":
             self.lay_out_something()
+        elif event.panel == "tensors" and self._found.descriptor.tensors.count:
+            from shardscope.app.explorer.peek.warming import warm
+
+            self.app.run_worker(
+                warm, group="warm", description="loading what shows numbers", thread=True, exit_on_error=False
+            )
 
     def _close_search(self) -> None:
         self.query_one(SearchBar).close()

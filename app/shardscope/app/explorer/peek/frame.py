@@ -8,6 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from shardscope.app.explorer.help.hints import Hints
@@ -135,7 +136,7 @@ class Frame(Screen["str | None"]):
         """Show what belongs to the view in front."""
         known = self.sight is not None
         lost = self.blocker is not None and (self.sight is None or self.view == VALUES)
-        fronts = (ValueGrid, ValueStatistics, ValueHistogram, HeatMap)
+        fronts: tuple[type[Widget], ...] = (ValueGrid, ValueStatistics, ValueHistogram, HeatMap)
         for view, kind in enumerate(fronts):
             self.query_one(kind).display = view == self.view and not lost
         self.query_one("#why").display = lost

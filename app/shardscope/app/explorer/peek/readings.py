@@ -35,6 +35,8 @@ AT_ONCE: Final = 256 << 20
 """Bytes of a selection of which every number is read without being asked for."""
 WINDOW, GATHER = "peek window", "peek gather"
 """Groups of workers: a new one of a group stops the one before."""
+AROUND: Final = (14, 7)
+"""Columns and lines of the screen beside those of a heat map."""
 MOST: Final = 64
 """Lines of a heat map, and a quarter of its columns, at most."""
 
@@ -80,7 +82,7 @@ class Readings(Frame):
     def _found(self, event: TensorFound) -> None:
         from shardscope.app.explorer.peek.sight import Sight
         from shardscope.engine.looking.slices import selection
-        from shardscope.engine.model.blocker import Finding, blocker
+        from shardscope.engine.model.blocker import Finding, Param, blocker
         from shardscope.widgets.status_lines import StatusLine
 
         tensor = event.tensor
@@ -90,7 +92,7 @@ class Readings(Frame):
             self.subject, self._wished = self._wished, None
         self.query_one(StatusLine).facts = self._facts()
         if tensor.unwritable is not None:
-            params = {"tensor": tensor.name, "why": tensor.unwritable}
+            params: dict[str, Param] = {"tensor": tensor.name, "why": tensor.unwritable}
             self._lost(blocker(Finding("peek.unreadable", params)))
             return
         chosen = selection(None, tensor.shape, tensor.name)
@@ -207,14 +209,14 @@ class Readings(Frame):
     def _wanted(self) -> "Wanted":
         from shardscope.engine.gathering import Wanted
 
-        panes = self.query_one("#panes").size
+        room = self.app.size  # the pane may not be laid out yet
         bits = None if self.sight is None else self.sight.bits
         return Wanted(
             bits=bits,
             heat=bits is None,
             profiles=bits is None,
-            heat_rows=max(8, min(MOST, panes.height)),
-            heat_columns=max(16, min(4 * MOST, panes.width - 12)),
+            heat_rows=max(8, min(MOST, room.height - AROUND[1])),
+            heat_columns=max(16, min(4 * MOST, room.width - AROUND[0])),
         )
 
     def action_gather(self) -> None:

@@ -17,13 +17,14 @@ from shardscope.app.explorer.peek.messages import (
     WindowRead,
 )
 from shardscope.app.explorer.peek.subject import Subject
-from shardscope.engine.model.progress import Cancelled
+from shardscope.engine.model.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Ask
     from shardscope.engine.gathering import Wanted
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.catalogue import LogicalTensor
+    from shardscope.engine.model.gathered import Gathered
     from shardscope.engine.model.piece import Lowered
     from shardscope.engine.sides import Side
 
@@ -90,6 +91,12 @@ def gather(
     """Read every number; posts `GatheredSoFar` on the way and `GatheringEnded`."""
     from shardscope.engine.model.blocker import Fault, blocker
 
+    def report(progress: Progress) -> None:
+        post(Progressed(progress))
+
+    def tell(known: "Gathered") -> None:
+        post(GatheredSoFar(run, known))
+
     try:
         known = calls.gather(
             side,
@@ -97,8 +104,8 @@ def gather(
             chosen,
             wanted,
             cancel,
-            lambda progress: post(Progressed(progress)),
-            lambda known: post(GatheredSoFar(run, known)),
+            report,
+            tell,
         )
     except Cancelled:
         post(GatheringEnded(run))
