@@ -146,6 +146,7 @@ def test_an_index_that_is_none_is_made_anew(text: str, pair: Path, tmp_path: Pat
     assert index_of(tmp_path / "out")["weight_map"] == {"a": ONE, "b": ONE, "c": TWO}
 
 
+# R142
 def test_an_index_that_leaves_the_folder_is_not_followed(pair: Path, tmp_path: Path) -> None:
     save(tmp_path / "elsewhere.safetensors", {"a": numbers(3, begin=50)})
     index(pair, {"a": "../elsewhere.safetensors", "b": ONE, "c": TWO}, 48)
@@ -496,6 +497,7 @@ def test_two_runs_are_equal_and_a_plan_of_a_fix_is_none_of_a_conversion(pair: Pa
     assert fault.value.finding.code == "plan.identity"
 
 
+# R110
 def test_a_source_that_changes_after_the_look_is_refused(pair: Path, tmp_path: Path) -> None:
     fix = made(pair, what=("merge",))
     os.utime(pair / TWO, ns=(1, 1))
@@ -518,6 +520,7 @@ materialize(sys.argv[1], sys.argv[2], fix.prepared, confirm=lambda _: True)
 """
 
 
+# R111 R113
 @pytest.mark.parametrize("step", ["verify_staged", "promote"])
 def test_a_run_that_is_killed_leaves_nothing_in_place_and_is_gone_on_with(
     step: str, pair: Path, tmp_path: Path
@@ -534,6 +537,7 @@ def test_a_run_that_is_killed_leaves_nothing_in_place_and_is_gone_on_with(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pair"]
 
 
+# R088
 def test_an_output_whose_metadata_are_not_those_of_the_plan_is_not_promoted(
     pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

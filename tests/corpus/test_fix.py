@@ -10,6 +10,7 @@ from tests.corpus.held import complaint
 WORDS = ("--plan-only", "--json", "--what", "salvage", "--what", "index", "--what", "header")
 
 
+# R045
 def test_what_can_be_saved_is_planned_and_what_cannot_has_a_code(
     cases: dict[str, list[Case]], corpus: Path
 ) -> None:

@@ -43,6 +43,7 @@ def fixed(source: Path, out: Path, *options: str) -> None:
     assert said.exit == 0, said.text
 
 
+# R089
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_are_those_of_the_original(name: str, operation: str, tmp_path: Path) -> None:
