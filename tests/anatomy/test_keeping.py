@@ -49,6 +49,7 @@ def figures(config: dict[str, Any], context: int = 100, **options: Any) -> Memor
         ({"model_type": "recurrent_gemma", "block_types": ["recurrent", "recurrent", "attention"], "attention_window_size": 8}, 4, 8),
         ({"model_type": "mamba2"}, 0, 12),
         ({"model_type": "qwen3_next", "full_attention_interval": 4}, 0, 9),
+        ({"model_type": "mllama_text_model", "cross_attention_layers": [3, 8]}, 0, 2),
         ({"model_type": "llama4_text", "attention_chunk_size": 8, "no_rope_layers": []}, 9, 0),
         ({"model_type": "llama4_text", "attention_chunk_size": 8, "no_rope_layers": [1, 0] * 6}, 6, 0),
         ({"hybrid_override_pattern": "M-M*-M-M*E-M"}, 0, 10),

@@ -204,3 +204,39 @@ def test_layers_without_a_cache_are_left_out_of_it() -> None:
     assert line is not None
     assert line.bytes == 131_072 // 4
     assert "24 layers whose state does not grow" in line.formula
+
+
+def contradictions(config: dict[str, object], *items: Item) -> list[str]:
+    """Return the facts of weights that a configuration contradicts."""
+    weights = architecture.weights(items, {}, frozenset())
+    return [str(each.params["fact"]) for each in architecture.check_sizes(read_sizes(config), weights, None)]
+
+
+def test_embeddings_are_as_wide_as_they_are_declared() -> None:
+    config: dict[str, object] = {"hidden_size": 8, "embedding_size": 4, "vocab_size": 9}
+    embedding = item("electra.embeddings.word_embeddings.weight", 9, 4)
+    assert contradictions(config, embedding) == []
+    assert contradictions(config | {"embedding_size": 8}, embedding) == ["word_embeddings.weight"]
+    weights = architecture.weights([embedding], {}, frozenset())
+    facts = {each.name: each for each in architecture.facts(read_sizes(config), weights, None)}
+    assert (facts["vocabulary"].agrees, facts["hidden size"].seen) == (True, None)
+
+
+def test_rows_that_a_class_adds_are_no_contradiction() -> None:
+    items = (item("model.embed_tokens.weight", 17, 8), item("lm_head.weight", 9, 8))
+    config: dict[str, object] = {"model_type": "mllama_text_model", "hidden_size": 8, "vocab_size": 9}
+    assert contradictions(config, *items) == []
+    assert contradictions(config | {"model_type": "llama"}, *items) == ["embed_tokens.weight"]
+
+
+def test_layers_that_are_declared_apart_have_sizes_of_their_own() -> None:
+    config: dict[str, object] = {
+        "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+        "layer_types": ["sliding_attention", "full_attention"], "global_head_dim": 6,
+    }  # fmt: skip
+    items = [item(f"model.layers.{n}.self_attn.q_proj.weight", rows, 8) for n, rows in ((0, 8), (1, 12))]
+    assert contradictions(config, *items) == []
+    assert contradictions(config | {"global_head_dim": 5}, *items) == ["self_attn.q_proj.weight"]
+    turned = architecture.weights(items[::-1], {}, frozenset())
+    facts = {each.name: each for each in architecture.facts(read_sizes(config), turned, None)}
+    assert (facts["attention heads"].seen, facts["attention heads"].agrees) == (2, True)

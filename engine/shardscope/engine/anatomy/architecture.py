@@ -67,7 +67,9 @@ def _rest(name: str) -> str | None:
 def _elsewhere(parts: Sequence[str]) -> bool:
     """Tell whether a name without a number is of another tower than the language model."""
     return any(
-        word in part for part in parts for word in ("vision", "visual", "audio", "encoder", "projector")
+        word in part
+        for part in parts
+        for word in ("vision", "visual", "audio", "encoder", "projector", "qformer")
     )
 
 

@@ -16,7 +16,7 @@ from shardscope.engine.model.tensors import DTYPES, TensorTable, array_bytes
 
 _BUFFER: Final = re.compile(
     r"(?:^|\.)(?:inv_freq|original_inv_freq|masked_bias|position_ids|num_batches_tracked|running_mean|running_var|rope\.freqs"
-    r"|rope_freqs\.weight|cos_cached|sin_cached|final_logits_bias|layer_scalar|act_fn\.(?:beta|eps)|global_(?:mean|invstd)"
+    r"|rope_freqs\.weight|cos_cached|sin_cached|final_logits_bias|layer_scalar|act_fn\.(?:beta|eps)|global_(?:mean|invstd)|pos_idx_to_embed"
     r"|slope_rate|(?:query|key|diagonal)_decay|(?<!moe_statics\.)(?<!mlp\.experts\.)e_score_correction_bias|(?:gate|router)\.expert_bias"
     r"|gate\.balancing_biases)\Z"
 )

@@ -34,7 +34,11 @@ def memory(
     lines = [_shared("as stored", stored, f"{stored:,} bytes of tensors", devices)]
     for dtype in dtypes:
         size = -(-parameters.total * WIDTHS[dtype] // 8)
-        more = f" (without {counted(parameters.unknown, 'tensor')} of unknown size)" if parameters.unknown else ""
+        more = (
+            f" (without {counted(parameters.unknown, 'tensor')} of unknown size)"
+            if parameters.unknown
+            else ""
+        )
         lines.append(
             _shared(
                 f"in {dtype}", size, f"{parameters.total:,} parameters x {WIDTHS[dtype]} bits{more}", devices

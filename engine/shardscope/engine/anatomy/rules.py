@@ -14,7 +14,7 @@ from shardscope.engine.model.anatomy import Sizes
 
 Dims = tuple[str, ...]
 
-_Q, _K, _V, _O = "q", "kv*head", "kv*value", "heads*value"
+_Q, _K, _V, _O = "q", "kv*head", "kv*value", "heads*out"
 _QKV: Final = "heads*head+kv*head+kv*value"
 _T5: Final = ("SelfAttention", "EncDecAttention")
 
@@ -109,7 +109,7 @@ LAYER: Final[dict[str, tuple[Dims, ...]]] = {
     "self_attn.out_proj.weight": (("hidden", "hidden"),),
     "fc1.weight": (("inter", "hidden"),),
     "fc2.weight": (("hidden", "inter"),),
-    "mlp.fc1.weight": (("inter", "hidden"),),
+    "mlp.fc1.weight": (("inter", "hidden"), ("2*inter", "hidden")),
     "mlp.fc2.weight": (("hidden", "inter"), ("hidden", "half")),
     # T5
     **{
@@ -225,7 +225,6 @@ SEEN: Final = (
                 "feed_forward.w1.weight",
                 "ffn_gate.weight",
                 "ffn_up.weight",
-                "mlp.fc1.weight",
                 "mlp.fc_in.weight",
                 "ffn.lin1.weight",
                 "layer.*.DenseReluDense.wi.weight",
@@ -258,16 +257,18 @@ SEEN: Final = (
 def named(sizes: Sizes) -> dict[str, int | None]:
     """Return the sizes under the names that rules use."""
     query, kv_heads, words, routed = None, sizes.kv_heads, sizes.vocabulary, sizes.experts
+    out = sizes.value_head
     if sizes.heads is not None and sizes.head is not None:
         query = sizes.heads * sizes.head * (2 if sizes.gated_queries else 1)
     if sizes.latent_rank is not None and sizes.linear_layers:
-        query = kv_heads = None  # layers of linear attention have sizes of their own under these names
+        query = kv_heads = out = None  # layers of linear attention have sizes of their own under these names
     return {
         "hidden": sizes.hidden,
         "heads": sizes.heads,
         "kv": kv_heads,
         "head": sizes.head,
         "value": sizes.value_head,
+        "out": out,
         "q": query,
         "inter": sizes.intermediate,
         "half": None if sizes.intermediate is None else sizes.intermediate // 2,

@@ -12,7 +12,9 @@ from msgspec import Struct
 _MOST: Final = 100_000
 """Layers above which no rule is applied."""
 _WINDOWED: Final = frozenset({"sliding_attention", "chunked_attention", "hybrid_sliding"})
-_WITHOUT: Final = frozenset({"linear_attention", "mamba", "mamba2", "conv", "recurrent", "moe", "mlp"})
+_WITHOUT: Final = frozenset(
+    {"linear_attention", "mamba", "mamba2", "conv", "recurrent", "moe", "mlp", "crossing"}
+)
 """Layers whose state does not grow, or that have none."""
 _WHOLE: Final = frozenset({"full_attention", "attention", "hybrid", "indexed_attention"})
 _STATES: Final = frozenset({"mamba", "mamba2", "falcon_mamba", "rwkv", "xlstm"})
@@ -142,6 +144,10 @@ def _rule(part: Mapping[str, Any], window: int | None) -> Callable[[int], str] |
     interval = _count(part.get("full_attention_interval"))
     if interval is not None:
         return lambda layer: "linear_attention" if (layer + 1) % interval else "attention"
+    crossing = part.get("cross_attention_layers")
+    if isinstance(crossing, list):
+        apart = {each for each in crossing if isinstance(each, int)}
+        return lambda layer: "crossing" if layer in apart else "attention"
     blocks = _words(part.get("block_types"))
     if blocks is not None and "recurrent" in blocks:
         words = ["sliding_attention" if each == "attention" else each for each in blocks]

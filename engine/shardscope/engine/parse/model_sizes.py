@@ -59,6 +59,7 @@ _GGUF_CLASSES: Final = {"gemma3": "gemma3_text", "gpt-oss": "gpt_oss"}
 _GATED: Final = ("qwen3_next", "qwen3_5")
 _FURTHER_WORDS: Final = {"mllama_text_model": 8, "moshi": 1}
 """Rows that classes add to the embedding of the input."""
+_EXPERT_WIDTHS: Final = ("moe_intermediate_size", "expert_intermediate_size", "expert_ffn_hidden_size")
 _OTHERS: Final = 16
 """Sets of sizes of single layers that are looked at, at most."""
 
@@ -101,11 +102,11 @@ def _sizes(part: Mapping[str, Any], facts: ConfigFacts) -> Sizes:
         facts.hidden_size,
     )
     divided = hidden // heads if hidden and heads and hidden % heads == 0 else None
-    plain, rope = count("qk_nope_head_dim"), count("qk_rope_head_dim")
+    plain, rope = count("qk_nope_head_dim"), count("qk_rope_head_dim", zero=True)
     latent = count("kv_lora_rank")
     head = (
         plain + rope
-        if latent and plain and rope
+        if latent and plain and rope is not None
         else facts.head_dim or count("attention_head_dim") or divided
     )
     intermediate = count("decoder_ffn_dim") or facts.intermediate_size
@@ -127,11 +128,10 @@ def _sizes(part: Mapping[str, Any], facts: ConfigFacts) -> Sizes:
         head=head,
         value_head=count("v_head_dim") or head,
         intermediate=intermediate,
-        expert_intermediate=count(
-            "moe_intermediate_size", "expert_intermediate_size", "expert_ffn_hidden_size"
-        )
-        or intermediate,
-        experts=facts.num_experts or None,
+        expert_intermediate=count(*_EXPERT_WIDTHS)
+        if fields.first(_EXPERT_WIDTHS) is not None
+        else intermediate,
+        experts=None if isinstance(part.get("moe_num_experts"), list) else facts.num_experts or None,
         experts_per_token=facts.num_experts_per_tok
         or count("moe_topk", "moe_k", "top_k_experts", "num_experts_per_token"),
         shared_experts=count("n_shared_experts", "num_shared_experts", zero=True),
