@@ -10,7 +10,7 @@ from shardscope.engine.anatomy.memory import memory
 from shardscope.engine.model.anatomy import Parameters, Sizes
 from shardscope.engine.model.blocker import Finding
 from shardscope.engine.parse.model_sizes import read_packing, read_sizes
-from tests.anatomy.models import MODELS
+from tests.anatomy.models import MODELS, item
 
 
 @lru_cache
