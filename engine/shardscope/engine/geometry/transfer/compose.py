@@ -186,7 +186,7 @@ def _copies(
     meetings = met(left, right, budget)
     moved = sum(math.prod(meeting.shape) for meeting in meetings)
     if moved != sum(box.volume for box in left):
-        raise _missing(left, right, places, source.elements, budget)
+        raise _missing(left, right, places, budget)
     found: list[list[_Copy]] = [[] for _ in needs]
     for meeting in meetings:
         to, taken = wanted.entries[meeting.first], makers.entries[meeting.second]
@@ -234,14 +234,16 @@ def _once(found: list[DigitBox], budget: Budget) -> list[DigitBox]:
     return kept
 
 
-def _missing(
-    left: list[DigitBox], right: list[DigitBox], places: tuple[int, ...], total: int, budget: Budget
-) -> Fault:
-    found, first = 0, 0
+def _missing(left: list[DigitBox], right: list[DigitBox], places: tuple[int, ...], budget: Budget) -> Fault:
+    """Return the fault that says how many elements of those that the target has the source has not."""
+    found, first, total = 0, 0, 0
     for low, high, active in cells([*left, *right], budget):
-        if active[-1] < len(left):  # no box of the source
+        size = math.prod(y - x for x, y in zip(low, high, strict=True))
+        if active[0] < len(left):  # a box of the target
+            total += size
+        if active[-1] < len(left):  # and none of the source
             first = first if found else address_of(low, places)
-            found += math.prod(y - x for x, y in zip(low, high, strict=True))
+            found += size
     return Fault("map.uncovered", found=found, total=total, address=first)
 
 
