@@ -13,7 +13,7 @@ from shardscope.app.main import main
 from tests.documents import desk
 from tests.documents.pages import blocks, text
 
-PYTHON = ("docs/api.md", "docs/model.md", "docs/bundle.md")
+PYTHON = ("docs/api.md", "docs/model.md", "docs/bundle.md", "docs/fixing.md")
 """Pages whose Python is run on the desk, block after block in one namespace."""
 AUTOMATING = "docs/automating.md"
 

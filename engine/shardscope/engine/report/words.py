@@ -40,18 +40,18 @@ consolidation const constant constants constructor consumed contained container 
 contiguous continue contradict contradicted contradiction contradicts control conv convbert convention conversion
 convert converted converter converting converts convnext coo coordinate coordinates copied copies copy copying copyreg
 corda core cores correct correction correlation corruption cos cosine cost costs could count counted counter counts
-cover coverage covers cp cpmant cpp cpu crashed crc crdownload create creates cross crow cs csc csr csv ctc ctor ctrl cu
-cuda cudagraphscope current currently cursor custom cut cuts d damage damaged darwin dask dat data database dataclasses
-dataloader dataset date dates datetime days dbrx dcp dd dead deadline dealt deberta debug debugoption dec decay decide
-decided decides decimal decisions declaration declare declared declares declined decode decoded decoder decoders decodes
-decoding decompress decompressed decompressor decrypt deduplicating deep deeper deepseek deepspeed deepspeedplugin
-default defaultdict defaults deferred defined defines deflate deflated defs degree degrees deit delete deletion delivers
-denied denominator dense densereludense depend dependence dependency depends depth dequantise deque derived descr
-describe described describes description descriptions descriptor descriptors deserialize desired dest destination
-deterministic detr dev deviate device devicemesh deviceplacementspec devices diagnosis diagnostic diagonal dialog dict
-dictionary dicts did diff differ difference differences different differently differs diffoptions diffusers diffusion
-digest digests digit digits dill dim dimension dimensional dimensions dims dinov direct direction directly directory
-disagree disagrees disk disks dist distcp distil distilbert distrib distributed distributedtype distribution
+cover coverage covers cp cpmant cpp cpu crashed crc crdownload create creates cross crossing crow cs csc csr csv ctc
+ctor ctrl cu cuda cudagraphscope current currently cursor custom cut cuts d damage damaged darwin dask dat data database
+dataclasses dataloader dataset date dates datetime days dbrx dcp dd dead deadline dealt deberta debug debugoption dec
+decay decide decided decides decimal decisions declaration declare declared declares declined decode decoded decoder
+decoders decodes decoding decompress decompressed decompressor decrypt deduplicating deep deeper deepseek deepspeed
+deepspeedplugin default defaultdict defaults deferred defined defines deflate deflated defs degree degrees deit delete
+deletion delivers denied denominator dense densereludense depend dependence dependency depends depth dequantise deque
+derived descr describe described describes description descriptions descriptor descriptors deserialize desired dest
+destination deterministic detr dev deviate device devicemesh deviceplacementspec devices diagnosis diagnostic diagonal
+dialog dict dictionary dicts did diff differ difference differences different differently differs diffoptions diffusers
+diffusion digest digests digit digits dill dim dimension dimensional dimensions dims dinov direct direction directly
+directory disagree disagrees disk disks dist distcp distil distilbert distrib distributed distributedtype distribution
 distributions divide divided divides dividing divisibility division divisions dl do docs document documentation
 documented documents does doing done dora dot dots dotted double doublestorage doubts down download downloaded dp dpt
 draft draws drift drifted drive drop dropout dropped dropping ds dt dtensor dtensors dtensorspec dtype dtypes dump
@@ -136,37 +136,37 @@ prob probably problem proc process processes processgroupstate processor produce
 programs progress proj project projections projector promise promised promises promote promoted promoting promotion
 prompt proof properties property prophetnet proportional proto protobuf protocol protocols prototype prove proven proves
 proving pruned pt pth pull pure purepath pureposixpath purewindowspath purpose put puts py pyc pyproject pyseccomp
-python pytorch pyx q qa qalora qb qint qk qkv qkvparallellinear qkvz qparams qq qrank qtensor qu qualification qualified
-quality quant quantisation quantisations quantised quantization quantize quantized queries query question queue quick
-quickstats quint quota quotactl quote quoted quotes qweight qwen qzeros r ra raise raised raises ram ran random
-randomstate range ranges rank ranknum ranks rate raw rb rc re reach reached reaches read readable reader readers reading
-readlink readme reads readv ready real reason reasoning rebuild recipe recognisable recognised reconstruct reconstructor
-record recorded records recovery rectangle recurrent redistribute reduce reduceop refer reference references refers
-reformer reformulated refs refusal refuse refused refuses reg region register registers registry regression regular
-relative release released releases relied relu rely rembert remembered remote remove removed removes rename renamed
-renames renaming rendered renders repair repaired repeat repeated repeats replace replaced replaces replacing replica
-replicaid replicas replicate replicated replication reply report reported reportpreview reports repository request
-required requirements requires rerun rerundiagnostic rerunerrorinjector rerunmode rerunstate resave reserve reserved
-reserves reshard reshardable resharded resharding resnet resolve resource rest restart restore rests result results
-resume resumes retained retnet return reverse reversed revision revoke reward rewrite rewritten rfc rich right riscv
-rise rises risk rl rlimit rmdir rms rmsnorm rng ro roberta robin roc rocm roformer room root roots rope rotary round
-rounded rounding rounds routed router row rowparallellinear rows rrefs rslora rst rt rule rules run running runs runtime
-rwkv s safe safely safetensors safeuuid said salvage same sample sampler samples sandbox sandboxed sanitised save saved
-savedmodel saveplan saves savestrategy savez saving say saying says sbin scalar scalars scale scaled scaler scales
-scaling scan scans scatter scb sched scheduler schedulers schedulertype schema schemas scheme scope scoped score screen
-script scripts sdpa seamless search searched seccomp second seconds secret secrets section sections secure security see
-seed seedsequence seem seems seen sees segformer segments seldom selected selection selector self selfattention send
-sends sense sent sentence sentencepiece sentences separator separators seq seqlm seqtrainingarguments sequence sequences
-serializable serializablestatetype serialization serve served server servers serving session set setrlimit sets setting
-settings settle settled seven several sfc sh sha shape shapes shard sharded shardedobject shardedtensor
-shardedtensorfactory shardedtensormetadata sharding shardmap shardmaps shardmetadata shardorderentry shards shardscope
-share shared shares shell shift short shortened shorter shortest shortstorage should show shown shows shrank side sides
-sight sighup sigkill siglip sign signal signature signatures signed sigreturn sigterm silence silently silu simple
-simplenamespace sin since single sink siqi site six size sizes sketches skip slash slice slices sliding slope small
-smaller smallest smollm snapshot snapshots so socket soft software solar some somebody something somewhere sort sorted
-sound source sources space spaces span spans spare sparse spawn spawned speak speaks spec special speech speed spell
-spelled spelling spellings spent spiece splinter split spread sq sqrt squeezebert src srv ssh ssl ssm stable stablelm
-stack stacked stage staged stages staging stale stand standard stands starcoder start started starts stat state
+python pytorch pyx q qa qalora qb qformer qint qk qkv qkvparallellinear qkvz qparams qq qrank qtensor qu qualification
+qualified quality quant quantisation quantisations quantised quantization quantize quantized queries query question
+queue quick quickstats quint quota quotactl quote quoted quotes qweight qwen qzeros r ra raise raised raises ram ran
+random randomstate range ranges rank ranknum ranks rate raw rb rc re reach reached reaches read readable reader readers
+reading readlink readme reads readv ready real reason reasoning rebuild recipe recognisable recognised reconstruct
+reconstructor record recorded records recovery rectangle recurrent redistribute reduce reduceop refer reference
+references refers reformer reformulated refs refusal refuse refused refuses reg region register registers registry
+regression regular relative release released releases relied relu rely rembert remembered remote remove removed removes
+rename renamed renames renaming rendered renders repair repaired repeat repeated repeats replace replaced replaces
+replacing replica replicaid replicas replicate replicated replication reply report reported reportpreview reports
+repository request required requirements requires rerun rerundiagnostic rerunerrorinjector rerunmode rerunstate resave
+reserve reserved reserves reshard reshardable resharded resharding resnet resolve resource rest restart restore rests
+result results resume resumes retained retnet return reverse reversed revision revoke reward rewrite rewritten rfc rich
+right riscv rise rises risk rl rlimit rmdir rms rmsnorm rng ro roberta robin roc rocm roformer room root roots rope
+rotary round rounded rounding rounds routed router row rowparallellinear rows rrefs rslora rst rt rule rules run running
+runs runtime rwkv s safe safely safetensors safeuuid said salvage same sample sampler samples sandbox sandboxed
+sanitised save saved savedmodel saveplan saves savestrategy savez saving say saying says sbin scalar scalars scale
+scaled scaler scales scaling scan scans scatter scb sched scheduler schedulers schedulertype schema schemas scheme scope
+scoped score screen script scripts sdpa seamless search searched seccomp second seconds secret secrets section sections
+secure security see seed seedsequence seem seems seen sees segformer segments seldom selected selection selector self
+selfattention send sends sense sent sentence sentencepiece sentences separator separators seq seqlm seqtrainingarguments
+sequence sequences serializable serializablestatetype serialization serve served server servers serving session set
+setrlimit sets setting settings settle settled seven several sfc sh sha shape shapes shard sharded shardedobject
+shardedtensor shardedtensorfactory shardedtensormetadata sharding shardmap shardmaps shardmetadata shardorderentry
+shards shardscope share shared shares shell shift short shortened shorter shortest shortstorage should show shown shows
+shrank side sides sight sighup sigkill siglip sign signal signature signatures signed sigreturn sigterm silence silently
+silu simple simplenamespace sin since single sink siqi site six size sizes sketches skip slash slice slices sliding
+slope small smaller smallest smollm snapshot snapshots so socket soft software solar some somebody something somewhere
+sort sorted sound source sources space spaces span spans spare sparse spawn spawned speak speaks spec special speech
+speed spell spelled spelling spellings spent spiece splinter split spread sq sqrt squeezebert src srv ssh ssl ssm stable
+stablelm stack stacked stage staged stages staging stale stand standard stands starcoder start started starts stat state
 statement states statics stats status statvfs stay stays stem step steps still stock stood stop stopped stops storage
 storageinfo storagemeta storages store stored stores str stranger strategy stray stream stretch stretches strict stride
 strided stridedshard strides string strings stripped stronger structural structure su sub subbyte subclass subclasses
