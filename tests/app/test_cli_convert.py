@@ -325,3 +325,12 @@ def test_two_checkpoints_behind_pickles_are_compared(command: Command) -> None:
     assert same.code == 0, same
     assert other.code == ExitCode.BLOCKED
     assert json.loads(other.out)["differences"]
+
+
+def test_what_verification_says_is_as_wide_as_a_terminal(command: Command) -> None:
+    said = command("verify", str(FIXTURES / "hf/index_errors/checkpoint"))
+
+    lines = said.out.splitlines()
+    assert said.code == ExitCode.BLOCKED
+    assert lines[0].startswith("structure   differs       index.shard_missing: ")
+    assert max(map(len, lines)) <= 80

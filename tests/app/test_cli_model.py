@@ -194,3 +194,10 @@ def test_a_format_that_nothing_reads_is_said_to_be_one(
     assert said.code == ExitCode.UNSUPPORTED
     assert "tensors.unread" in said.err
     assert "Orbax checkpoint is recognised only, and 7 files hold what is in it" in " ".join(said.err.split())
+
+
+def test_figures_of_a_checkpoint_that_lacks_files_are_said_to_lack_them(command: Command) -> None:
+    said = command("model", checkpoint("hf/index_errors"), "--json")
+
+    assert [item["code"] for item in document(said.out)["findings"]] == ["model.damaged"]
+    assert document(command("model", checkpoint("hf/llama_sharded"), "--json").out)["findings"] == []

@@ -10,7 +10,6 @@ from shardscope.engine.correspondence import AUTO
 from shardscope.engine.decoding import bytes_of
 from shardscope.engine.diffing.structure import counts
 from shardscope.engine.diffing.updates import Target
-from shardscope.engine.model.blocker import Blocks, Severity
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.difference import DIFFERENT, DiffDocument, DiffSide, State, TensorDifference
@@ -98,8 +97,5 @@ def summary(side: Side, tensors: Sequence[LogicalTensor]) -> DiffSide:
         tensors=len(tensors),
         bytes=sum(known) if len(known) == len(sizes) else None,
         opaque_files=descriptor.tensors.files_opaque,
-        blockers=sum(
-            item.severity is Severity.ERROR and bool({Blocks.INSPECT, Blocks.LOAD} & set(item.blocks))
-            for item in descriptor.blockers
-        ),
+        blockers=sum(item.in_the_way for item in descriptor.blockers),
     )

@@ -12,7 +12,7 @@ from shardscope.engine.convert.plans.selection import CASTABLE
 from shardscope.engine.convert.proofs.comparing import compare, compare_copies
 from shardscope.engine.decoding import Decoding, bytes_of
 from shardscope.engine.inspection import Inspection, with_digests
-from shardscope.engine.model.blocker import Blocks, Fault, Severity
+from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import (
@@ -91,11 +91,7 @@ def verify(
 
 
 def _structure(found: Inspection) -> Validation:
-    errors = [
-        item
-        for item in found.descriptor.blockers
-        if item.severity is Severity.ERROR and {Blocks.INSPECT, Blocks.LOAD} & set(item.blocks)
-    ]
+    errors = [item for item in found.descriptor.blockers if item.in_the_way]
     if errors:
         return Validation("structure", "differs", f"{errors[0].code}: {errors[0].message}")
     return Validation("structure", "held", "headers, shards and index agree")

@@ -221,6 +221,9 @@ def _own(stacks: Sequence[layers.Stack]) -> layers.Stack | None:
 def _about(found: Inspection, tensors: int) -> Iterator[Finding]:
     if any(item.code in _SEVERAL for item in found.descriptor.blockers) or _adapters(found) > 1:
         yield Finding("model.several")
+    errors = [item.code for item in found.descriptor.blockers if item.in_the_way]
+    if errors:
+        yield Finding("model.damaged", {"count": len(errors), "first": errors[0]})
     opaque = found.descriptor.tensors.files_opaque
     if opaque and tensors:
         yield Finding("model.partial", {"files": opaque})

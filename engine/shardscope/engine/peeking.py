@@ -15,7 +15,7 @@ from shardscope.engine.decoding import Decoding
 from shardscope.engine.gathering import Wanted, gather
 from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
-from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
+from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
 from shardscope.engine.model.limits import Limits
@@ -129,11 +129,7 @@ def tensor_of(side: Side, name: str, rank: int | None = None, *, decoded: bool =
 
 def in_the_way(side: Side) -> tuple[Blocker, ...]:
     """Return the errors of inspection on account of which a tensor may not be listed."""
-    return tuple(
-        item
-        for item in side.found.descriptor.blockers
-        if item.severity is Severity.ERROR and {Blocks.INSPECT, Blocks.LOAD} & set(item.blocks)
-    )
+    return tuple(item for item in side.found.descriptor.blockers if item.in_the_way)
 
 
 def opaque_files(side: Side) -> int:

@@ -67,9 +67,14 @@ def verify(
 
         session.out.write(to_json(found).encode())
     else:
+        from shardscope.app.cli.paragraphs import wrapped
         from shardscope.engine.model.secrets import shown
 
-        lines = [f"{item.what:<12}{item.result:<14}{item.says}" for item in found.validation]
+        lines = [
+            line
+            for item in found.validation
+            for line in wrapped(item.says, 26, first=f"{item.what:<12}{item.result}")
+        ]
         lines += [
             f"  {shown(item.name)}: {item.problem}"
             + ("" if item.offset is None else f", first at element {item.offset:,}")

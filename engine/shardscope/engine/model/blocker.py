@@ -100,6 +100,11 @@ class Blocker(Struct, frozen=True):
     blocks: tuple[Blocks, ...]
     params: dict[str, Param] = {}
 
+    @property
+    def in_the_way(self) -> bool:
+        """Whether it is an error on account of which tensors may be missing from a list, or their bytes from the files."""
+        return self.severity is Severity.ERROR and not {Blocks.INSPECT, Blocks.LOAD}.isdisjoint(self.blocks)
+
 
 class Fault(Exception):  # noqa: N818 - a finding on its way to becoming a blocker, not an error of ours
     """Work cannot go on: a finding on its way to becoming a blocker.

@@ -143,6 +143,14 @@ TABLE: Final = (
         (),
     ),
     _row(
+        "model.damaged",
+        Severity.WARNING,
+        "Inspection found {count:count error}, the first {first:word}; figures are of what is listed, and leave out what is not.",
+        "Run `shardscope inspect`: it names each of them, and what to do.",
+        "Files that are missing, cut off or at odds with each other have tensors that no list has, or that cannot be read.",
+        (),
+    ),
+    _row(
         "model.partial",
         Severity.WARNING,
         "{files:count file} could not be looked into; the figures leave out what they hold.",
