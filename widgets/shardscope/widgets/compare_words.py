@@ -37,7 +37,7 @@ _BY: Final[dict[By, str]] = {
 
 _MERGED: Final[dict[Merged, str]] = {
     "merged": "as it should be",
-    "lost": "smaller than rounding, so that A and B are the same",
+    "lost": "smaller than rounding everywhere",
     "unmerged": "not in B, which is A",
 }
 
@@ -122,7 +122,7 @@ def merged(items: Sequence[TensorDifference]) -> str:
     found = [item.merge for item in items if item.merge is not None]
     if not found:
         return ""
-    first, several = found[0], len(found) > 1
+    first = found[0]
     ranks = " and ".join(f"{rank:,}" for rank in first.ranks)
     scales = " and ".join(f"{scale:g}" for scale in first.scales)
     update = f"update of rank {ranks}, scale {scales}" if first.ranks else "taken from the adapter whole"
@@ -141,9 +141,7 @@ def merged(items: Sequence[TensorDifference]) -> str:
     shares = [each.share for each in found if each.share is not None]
     if shares:
         low, high = decimal(min(shares)), decimal(max(shares))
-        parts.append(
-            f"the change is {low if low == high or not several else f'{low} to {high}'} times the update"
-        )
+        parts.append(f"the change is {low if low == high else f'{low} to {high}'} times the update")
     return ", ".join(parts)
 
 

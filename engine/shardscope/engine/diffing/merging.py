@@ -26,10 +26,12 @@ BLOCK: Final = 64 << 10
 """Elements that are worked out at one time, but for a row that has more."""
 SCRATCH: Final = 12 * 8 * BLOCK
 """Bytes that it takes beside tiles and factors, at most."""
-ROUNDING: Final = {"BF16": 2.0**-8, "F16": 2.0**-11, "F32": 2.0**-24, "F64": 2.0**-53}
+_DIGITS: Final = {"BF16": 8, "F16": 11, "F32": 24, "F64": 53}
+"""Binary digits of a number."""
+ROUNDING: Final = {dtype: 2.0**-digits for dtype, digits in _DIGITS.items()}
 """How far off rounding to a type may be, relative to the number."""
-_LEAST: Final = {"BF16": 2.0**-134, "F16": 2.0**-25, "F32": 2.0**-150, "F64": 0.0}
-"""The same near zero, where numbers lie evenly."""
+_LOWEST: Final = {"BF16": -125, "F16": -13, "F32": -125, "F64": -1021}
+"""The exponent of the smallest numbers that have all digits, as `frexp` counts: below, numbers lie evenly."""
 _LARGEST: Final = {
     "BF16": 3.3895313892515355e38,
     "F16": 65504.0,
@@ -212,7 +214,7 @@ class MergeMeasure:
         if not self._products and self._dtypes[0] == self._dtypes[1]:
             return np.zeros_like(want)
         rounding = ROUNDING[self._dtypes[1]]
-        room = summed + np.abs(want) * rounding + _LEAST[self._dtypes[1]] * (1 + len(self._products))
+        room = summed + _half_steps(np.abs(want) + summed, self._dtypes[1])
         if len(self._products) > 1:  # rounded after each of them
             room += (np.abs(base) + np.abs(update)) * (rounding * len(self._products))
         if self._dtypes[0] != self._dtypes[1]:
@@ -274,6 +276,13 @@ class MergeMeasure:
             max_rel=_known(self._max_rel),
             cosine=None if cosine is None or not isfinite(cosine) else max(-1.0, min(1.0, cosine)),
         )
+
+
+def _half_steps(sizes: Numbers, dtype: str) -> Numbers:
+    """Return half of the distance between neighbours in a type, at each of some sizes."""
+    _, exponents = np.frexp(sizes)
+    steps: Numbers = np.ldexp(0.5, np.maximum(exponents, _LOWEST[dtype]) - _DIGITS[dtype])
+    return steps
 
 
 def _multiplied(outer: Numbers, inner: Numbers) -> Numbers:
