@@ -28,7 +28,7 @@ TABLE: Final[tuple[Code, ...]] = (
     ),
     _refusal(
         "fix.several_sets",
-        "{count:count weight set} stand side by side: {sets:name}.",
+        "{count:count weight set} {count:verb stand} side by side: {sets:name}.",
         "Choose the files of one with --file GLOB, or give the folder or the file of one.",
         "Variants, two saves on top of each other, or a single file beside shards. Which of them is meant cannot be told, and none "
         "is picked.",
