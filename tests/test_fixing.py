@@ -209,6 +209,24 @@ def test_of_several_sets_none_is_picked(tmp_path: Path) -> None:
     assert read(tmp_path / "out")["a"].dtype == "float16"
 
 
+def test_a_file_that_loaders_take_before_the_index_is_another_set(pair: Path, tmp_path: Path) -> None:
+    save(pair / "model.safetensors", {"a": numbers(3, begin=60)})
+
+    assert refused(pair) == "fix.several_sets"
+    done = fixed(pair, tmp_path / "out", files=("model-0*",), what=("merge",))
+    assert sorted(item.name for item in done.plan.files[0].tensors) == ["a", "b", "c"]
+    assert read(tmp_path / "out")["a"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_adapter_beside_a_model_is_chosen_by_its_name(tmp_path: Path) -> None:
+    source = Path(shutil.copytree(ADAPTER, tmp_path / "both"))
+    save(source / "model.safetensors", {"a": numbers(3)}, {"format": "pt"})
+
+    assert refused(source) == "fix.several_sets"
+    done = fixed(source, tmp_path / "out", files=("adapter_*",), what=("metadata",), set=(("run", "1"),))
+    assert [file.name for file in done.plan.files] == ["adapter_model.safetensors"]
+
+
 # salvage
 
 

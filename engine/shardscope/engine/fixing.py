@@ -6,6 +6,7 @@ Looking reads headers and indexes, planning reads nothing: a person can plan as 
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Final
 
@@ -116,7 +117,7 @@ def look_for_fix(
         )
     with Source(path, limits=bounds, hf_cache=hf_cache) as source:
         probe = Probe(source, found.inventory, bounds, cancel, progress)
-        claim, others = _claim(probe, found)
+        claim, others = _claim(probe, found, files)
         looked = survey(probe, claim, files)
         tied = _tied(probe, claim)
     return FixLook(found, looked, claim.format == "peft_adapter", others, tied)
@@ -198,7 +199,7 @@ def check_idle(fix: Fix) -> Fix:
     return fix
 
 
-def _claim(probe: Probe, found: Inspection) -> tuple[Claim, tuple[str, ...]]:
+def _claim(probe: Probe, found: Inspection, globs: Sequence[str]) -> tuple[Claim, tuple[str, ...]]:
     """Return the part of a checkpoint that is fixed, and what the others are: that of the folder itself before those below it."""
     verdict = weigh(probe)
     probe.blockers.clear()
@@ -212,6 +213,12 @@ def _claim(probe: Probe, found: Inspection) -> tuple[Claim, tuple[str, ...]]:
     if not claims:
         raise Fault("fix.other_format", found=FORMAT_TITLES[verdict.format])
     here = [claim for claim in claims if not claim.folder] or claims
+    if len(here) > 1 and globs:
+        here = [
+            claim
+            for claim in here
+            if any(fnmatchcase(file.name, glob) for file in claim.files for glob in globs)
+        ] or here
     if len(here) > 1:
         names = ", ".join(_where(claim) for claim in here[:6])
         raise Fault("fix.several_sets", count=len(here), sets=names)

@@ -120,15 +120,29 @@ def _chosen(
     else:
         filled = [_joined(found, sets) for found in sets]
         whole = [found for found in filled if found.files]
-        indexed = [found for found in whole if found.index is not None]
-        candidates = indexed if len(indexed) == 1 else whole
-        if not candidates:
+        if not whole:
             raise Fault("fix.no_weights", found="no file named *.safetensors")
+        candidates = _candidates(whole)
         if len(candidates) > 1:
-            names = ", ".join(found.key for found in candidates[:6])
+            names = ", ".join(_described(found) for found in candidates[:_NAMED])
             raise Fault("fix.several_sets", count=len(candidates), sets=names)
         chosen = candidates[0]
     return chosen, None if chosen.index is None else by_entry.get(chosen.index.path)
+
+
+def _candidates(whole: Sequence[WeightSet]) -> Sequence[WeightSet]:
+    """Return the sets that could be meant: the one with an index, unless a file stands beside it that loaders take before it."""
+    indexed = [found for found in whole if found.index is not None]
+    if len(indexed) != 1:
+        return whole
+    rivals = [found for found in whole if found.index is None and found.key == indexed[0].key]
+    rivals = [found for found in rivals if not set(found.files) <= set(indexed[0].files)]
+    return [*indexed, *rivals]
+
+
+def _described(found: WeightSet) -> str:
+    first = display_name(found.files[0].name)
+    return first if len(found.files) == 1 else f"{first} and {len(found.files) - 1:,} more"
 
 
 def _joined(found: WeightSet, sets: Sequence[WeightSet]) -> WeightSet:
