@@ -381,6 +381,29 @@ async def test_what_is_opaque_offers_decoding(monkeypatch: pytest.MonkeyPatch, s
         assert isinstance(app.screen, Decode)
 
 
+async def test_the_tensor_of_a_rank_is_that_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FIXTURES / "hf/vllm_sharded_state_tp2")
+    app = explorer("checkpoint")
+    async with app.run_test(size=SMALL) as pilot:
+        await settle(pilot)
+        await press(pilot, "6")
+        panel = app.screen.query_one(TensorPanel)
+        names = panel._table.names
+        twice = [row for row, name in enumerate(names) if name == "lm_head.weight"]
+        assert len(twice) == 2
+        panel.go_to_row(twice[1])
+        await press(pilot, "t")
+        assert panel.is_tree
+        await press(pilot, "p")
+        assert "F32 [48, 32] · 6.0 KiB · rank 1" in drawn(app)
+        assert panel._table[twice[1]].file in drawn(app)
+        await press(pilot, "y")
+        assert isinstance(app.screen, CopiedCommand)
+        assert "--rank 1" in app.screen.command
+        await press(pilot, "escape", "escape", "home", "p")
+        assert isinstance(app.screen, Explore), "a module has no numbers of its own"
+
+
 async def test_pieces_of_ranks_are_looked_at_once_decoded(
     monkeypatch: pytest.MonkeyPatch, snap: Snap
 ) -> None:

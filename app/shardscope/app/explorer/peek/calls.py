@@ -40,7 +40,20 @@ def _open(subject: Subject, cancel: Event) -> "tuple[Side, LogicalTensor]":
     if subject.logical:
         return side, unpacked(side, subject.name)
     decoded = side.found.descriptor.planes.decoded is PlaneState.EXAMINED
-    return side, tensor_of(side, subject.name, subject.part_of, decoded=decoded)
+    return side, tensor_of(side, subject.name, _rank(subject, side), decoded=decoded)
+
+
+def _rank(subject: Subject, side: "Side") -> int | None:
+    """Return whose tensor it is, where every rank has one of this name: by the file of the row that was chosen."""
+    if subject.part_of is not None or subject.spec is None:
+        return subject.part_of
+    for each in side.catalogue.tensors:
+        if each.name == subject.name and each.fragments[:1]:
+            if each.part_of is None:
+                return None
+            if each.fragments[0].record.file == subject.spec.file:
+                return each.part_of
+    return None
 
 
 def _side(subject: Subject, cancel: Event) -> "Side":

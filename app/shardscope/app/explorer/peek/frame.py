@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 VALUES, STATISTICS, HISTOGRAM, HEAT = range(4)
 OPAQUE: Final = "Opaque: where its numbers lie is said in a pickle, which is not read unless you ask for it."
+FACTS: Final = 44
+"""Cells of the facts at the right end of the first line, at most."""
 VIEWS: Final = ("Values", "Statistics", "Histogram", "Heat map")
 
 
@@ -97,6 +99,13 @@ class Frame(Screen["str | None"]):
         if self.subject.part_of is not None:
             facts.append(f"rank {self.subject.part_of}")
         return tuple(facts)
+
+    def tell_facts(self) -> None:
+        """Say what the tensor is, in as much of the line as that takes."""
+        line, facts = self.query_one(StatusLine), self._facts()
+        words = sum(len(fact if isinstance(fact, str) else fact[0]) for fact in facts)
+        line.styles.width = min(FACTS, words + len(" . ") * (len(facts) - 1))
+        line.facts = facts
 
     @property
     def pane(self) -> ReadingPane | None:

@@ -83,14 +83,14 @@ class Readings(Frame):
         from shardscope.app.explorer.peek.sight import Sight
         from shardscope.engine.looking.slices import selection
         from shardscope.engine.model.blocker import Finding, Param, blocker
-        from shardscope.widgets.status_lines import StatusLine
 
         tensor = event.tensor
         self._side, self.tensor = event.side, tensor
         self.lowered, self.owners, self.packing = event.lowered, event.owners, event.packing
         if self._wished is not None:
             self.subject, self._wished = self._wished, None
-        self.query_one(StatusLine).facts = self._facts()
+        self.subject = but(self.subject, part_of=tensor.part_of)
+        self.tell_facts()
         if tensor.unwritable is not None:
             params: dict[str, Param] = {"tensor": tensor.name, "why": tensor.unwritable}
             self._lost(blocker(Finding("peek.unreadable", params)))
