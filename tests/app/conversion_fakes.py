@@ -4,8 +4,9 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from shardscope.app.explorer.convert.calls import Conduct, Conversions
+from shardscope.app.explorer.convert.calls import Conversions
 from shardscope.app.explorer.convert.draft import Draft
+from shardscope.app.explorer.output.calls import Conduct
 from shardscope.engine.convert.admitting.space import Figure
 from shardscope.engine.convert.admitting.target import TargetLook
 from shardscope.engine.convert.stage.promotion import Promoted

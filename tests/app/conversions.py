@@ -13,13 +13,13 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
-from shardscope.app.explorer.convert.admission import Admission
 from shardscope.app.explorer.convert.calls import CONVERSIONS, Conversions
-from shardscope.app.explorer.convert.conversion import Step
-from shardscope.app.explorer.convert.forms import Form, TypedInput
 from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
 from shardscope.app.explorer.offer import Offer
+from shardscope.app.explorer.output.admission import Admission
+from shardscope.app.explorer.output.forms import Form, TypedInput
+from shardscope.app.explorer.output.steps import Step
 from shardscope.app.explorer.target import Target
 from shardscope.engine import materializing
 from shardscope.engine.convert.stage.staging import Staging

@@ -14,16 +14,16 @@ from textual.pilot import Pilot
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.checkpoint.examination import State
 from shardscope.app.explorer.checkpoint.explore import Explore
-from shardscope.app.explorer.convert.admission import Admission
-from shardscope.app.explorer.convert.conversion import Step
 from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
-from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone, OwnError
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.messages import Ended
 from shardscope.app.explorer.offer import Offer
+from shardscope.app.explorer.output.admission import Admission
+from shardscope.app.explorer.output.steps import Step
+from shardscope.app.explorer.output.stop import Stop
 from shardscope.engine.convert.disk.names import is_staging_name
 from shardscope.engine.converting import Prepared
 from shardscope.engine.model.exits import ExitCode

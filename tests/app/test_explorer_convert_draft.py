@@ -13,11 +13,13 @@ from shardscope.app.cli.planning import options_of
 from shardscope.app.cli.reshard import _aim, reshard
 from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.app.explorer.convert.conversion import same_plan
-from shardscope.app.explorer.convert.draft import Draft, command_of, size_word
-from shardscope.app.explorer.convert.fields import Field, Known, UntakenError, settings
+from shardscope.app.explorer.convert.draft import Draft, command_of
+from shardscope.app.explorer.convert.fields import Field, Known
 from shardscope.app.explorer.convert.option_fields import OPTIONS
 from shardscope.app.explorer.convert.what_fields import WHAT
-from shardscope.app.explorer.convert.where_fields import WHERE
+from shardscope.app.explorer.output.destination import size_word
+from shardscope.app.explorer.output.fields import UntakenError, settings
+from shardscope.app.explorer.output.where_fields import WHERE
 from shardscope.app.explorer.target import Target
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.model.plan import PlanOptions, RenameRule
@@ -93,7 +95,7 @@ def test_what_becomes_of_an_old_output_and_of_a_run_that_ends_early_is_told() ->
     draft = Draft(out="out")
     names = ("replace", "discard_old", "allow_gap", "keep_staging", "resume")
     assert [parsed(draft)[name] for name in names] == [False] * 5
-    by_name = {field.name: field for field in WHERE}
+    by_name: dict[str, Any] = {field.name: field for field in WHERE}
     seen = []
     for field, expected in (
         ("standing", (True, False, False, False, False)),
@@ -120,7 +122,8 @@ def test_keys_are_single_letters_that_move_no_cursor_and_leave_nothing(fields: t
 
 def test_turning_forth_and_back_comes_to_the_same() -> None:
     for fields, draft in ((WHAT, Draft(kind="reshard")), (WHERE, Draft(standing="keep")), (OPTIONS, Draft())):
-        for field in fields:
+        given: Any = fields
+        for field in given:
             if field.turned is not None:
                 assert field.turned(field.turned(draft, 1), -1) == draft, field.name
 

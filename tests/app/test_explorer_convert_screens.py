@@ -7,12 +7,12 @@ import pytest
 from textual.pilot import Pilot
 
 from shardscope.app.explorer.checkpoint.explore import Explore
-from shardscope.app.explorer.convert.conversion import Step
 from shardscope.app.explorer.convert.plan_step import PlanStep
 from shardscope.app.explorer.convert.screen import Convert
-from shardscope.app.explorer.convert.stop import Stop
 from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.offer import Offer
+from shardscope.app.explorer.output.steps import Step
+from shardscope.app.explorer.output.stop import Stop
 from shardscope.engine.convert.admitting.space import Figure
 from shardscope.engine.convert.admitting.target import TargetLook
 from shardscope.engine.model.blocker import Fault, Finding, blocker

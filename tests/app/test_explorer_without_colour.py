@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual.app import App
 from textual.pilot import Pilot
 
-from shardscope.app.explorer.convert.conversion import Step
+from shardscope.app.explorer.output.steps import Step
 from shardscope.engine.inspection import Inspection
 from tests.app.conversion_fakes import Fakes
 from tests.app.conversions import ask, at_plan, begin, over_explore, step_to

@@ -59,12 +59,14 @@ class Failure(Struct, frozen=True):
     """What became of the staging folder."""
     go_on: str | None
     """The command that goes on with what was kept."""
+    fixed: bool = False
+    """Whether it was a fix."""
 
 
 def success(done: Outcome, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what appeared, what was verified, and what comes next."""
     tensors = {item.name for file in done.plan.files for item in file.tensors}
-    word = "Converted" if done.plan.target is None else "Resharded"
+    word = "Resharded" if done.plan.target is not None else "Converted" if done.plan.fix is None else "Fixed"
     said = f"  {plural(len(tensors), 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(done.run.staged_bytes)}"
     yield Paragraph(((f"{glyphs.ok} {word}", Tone.OK), said))
     yield Paragraph()
@@ -115,9 +117,13 @@ def _notes(notes: Sequence[Blocker], glyphs: Glyphs) -> Iterator[Paragraph]:
         yield Paragraph(((f"{glyphs.note} ", tone), note.message, *more), hang=2)
 
 
+def _not(done: Failure) -> str:
+    return "Not fixed" if done.fixed else "Not converted"
+
+
 def failure(done: Failure, glyphs: Glyphs) -> Iterator[Paragraph]:
     """Yield what went wrong, what was written and what was not, and how to go on."""
-    word, tone = ("Stopped", Tone.CAUTION) if done.stopped else ("Not converted", Tone.STOP)
+    word, tone = ("Stopped", Tone.CAUTION) if done.stopped else (_not(done), Tone.STOP)
     sign = glyphs.caution if done.stopped else glyphs.stop
     yield Paragraph(((f"{sign} {word}", tone),))
     yield Paragraph()

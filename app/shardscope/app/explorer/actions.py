@@ -42,13 +42,15 @@ def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer.compare import detail as compare_detail
     from shardscope.app.explorer.compare import frame
     from shardscope.app.explorer.compare import screen as compare
-    from shardscope.app.explorer.convert import admission, forms, plan_step, stop
+    from shardscope.app.explorer.convert import forms as convert_forms
+    from shardscope.app.explorer.convert import plan_step
     from shardscope.app.explorer.convert import screen as convert
     from shardscope.app.explorer.help import helping, reference
     from shardscope.app.explorer.model import base
     from shardscope.app.explorer.model import screen as model
     from shardscope.app.explorer.open import cache
     from shardscope.app.explorer.open import screen as opening
+    from shardscope.app.explorer.output import admission, forms, stop
     from shardscope.app.explorer.peek import frame as peek
     from shardscope.app.explorer.report import own_error, preview, writing
     from shardscope.app.explorer.report import screen as report
@@ -58,7 +60,7 @@ def _screens() -> tuple[ModuleType, ...]:
 
     return (
         *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
-        *(compare, compare_detail, frame, convert, admission, forms, plan_step, stop),
+        *(compare, compare_detail, frame, convert, convert_forms, plan_step, admission, forms, stop),
         *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, base, scan, peek),
     )
 
@@ -117,6 +119,8 @@ def together(one: type[Any], other: type[Any]) -> bool:
     if issubclass(one, App) or issubclass(other, App):
         return True
     rooms = {_room(one), _room(other)}
+    if rooms & _MAKING:
+        rooms -= {"output"}
     if len(rooms - {""}) > 1:
         return False
     from shardscope.app.explorer.checkpoint.explore import Explore
@@ -130,7 +134,9 @@ def together(one: type[Any], other: type[Any]) -> bool:
 
 _EVERYWHERE: Final = {"checkpoint", "help"}
 """Packages that are no group of their own: the Explore screen, and what may stand anywhere."""
-_ROOMS: Final = {"plan_settings": "convert", "report_form": "report", "report_rows": "report"}
+_MAKING: Final = {"convert", "fix"}
+"""Screens that make an output: what is of `output` stands on each of them."""
+_ROOMS: Final = {"plan_settings": "output", "report_form": "report", "report_rows": "report"}
 """Widgets that stand on a screen of their own."""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shardscope.app.explorer.convert.draft import Draft
+from shardscope.app.explorer.output.calls import Conduct, admit, look_at, make, memory
 from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
@@ -19,19 +20,7 @@ if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import Inspection
     from shardscope.engine.materializing import Converted
-    from shardscope.engine.model.course import Course
     from shardscope.engine.model.plan import Plan, RenameRule
-
-
-@dataclass(frozen=True)
-class Conduct:
-    """What a conversion that runs is given beside its plan."""
-
-    cancel: threading.Event
-    progress: OnProgress
-    course: "Course"
-    keep: Callable[[BaseException], bool]
-    """Asked with the error of a run that ends early: whether finished files stay."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +89,6 @@ def _plan(
     )
 
 
-def _admit(prepared: "Prepared", draft: Draft) -> "tuple[Plan, Resumable | None]":
-    from shardscope.engine.convert.stage.resuming import peek, plan_digest
-    from shardscope.engine.converting import admitted_here
-
-    if not draft.out:
-        return prepared.plan, None
-    earlier = peek(draft.out, plan_digest(prepared.plan))
-    held = earlier.held if draft.resume and earlier is not None else None
-    return admitted_here(prepared.plan, draft.out, held), earlier
-
-
-def _target(target: Target, draft: Draft) -> "TargetLook":
-    from shardscope.engine.convert.admitting.target import look_at_target
-
-    return look_at_target(draft.out, target.path, replace=draft.replace)
-
-
 def _renames(path: str) -> "tuple[RenameRule, ...]":
     from shardscope.engine.converting import read_renames
 
@@ -127,34 +99,12 @@ def _convert(target: Target, draft: Draft, prepared: "Prepared", conduct: Conduc
     from msgspec.structs import replace
 
     from shardscope.engine.inspection import with_digests
-    from shardscope.engine.materializing import materialize
 
     if draft.options.digest_source:
         found = with_digests(prepared.inspection, "all", cancel=conduct.cancel, progress=conduct.progress)
         prepared = replace(prepared, inspection=found)
-    return materialize(
-        target.path,
-        draft.out,
-        prepared,
-        confirm=lambda _: True,  # the person has typed the word under these figures
-        replace=draft.replace,
-        allow_gap=draft.replace and draft.allow_gap,
-        discard=draft.standing == "remove",
-        limits=target.limits,
-        hf_cache=target.hf_cache,
-        cancel=conduct.cancel,
-        progress=conduct.progress,
-        course=conduct.course,
-        resume=draft.resume,
-        keep=conduct.keep,
-    )
+    return make(target, draft, prepared, conduct)
 
 
-def _memory() -> int | None:
-    from shardscope.engine.host import peak_rss
-
-    return peak_rss()
-
-
-CONVERSIONS = Conversions(_look, _plan, _admit, _target, _renames, _convert, _memory)
+CONVERSIONS = Conversions(_look, _plan, admit, look_at, _renames, _convert, memory)
 """Those of this installation."""

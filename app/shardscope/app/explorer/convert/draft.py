@@ -2,33 +2,20 @@
 
 from typing import Final, Literal
 
-from msgspec import Struct
-
+from shardscope.app.explorer.output.destination import Destination, conduct_words, size_word
 from shardscope.app.explorer.target import Target, convert_words, quoted
 from shardscope.engine.geometry.mapping.targets import Numbers, Sharding
 from shardscope.engine.model.plan import Cast, PlanOptions, RankLayout
 
 Kind = Literal["convert", "reshard"]
 """What is made; also the command that makes it, and the word that starts it."""
-Standing = Literal["refuse", "keep", "remove"]
-"""What becomes of a folder that stands at the target."""
 
 CASTS: Final[dict[Cast, str]] = {"keep": "keep", "BF16": "bf16", "F16": "f16", "F32": "f32"}
 """Types, as the command line calls them."""
-_UNITS: Final = (
-    ("TiB", 1 << 40),
-    ("TB", 10**12),
-    ("GiB", 1 << 30),
-    ("GB", 10**9),
-    ("MiB", 1 << 20),
-    ("MB", 10**6),
-    ("KiB", 1 << 10),
-    ("KB", 10**3),
-)
 _ZERO: Final[dict[Sharding, str]] = {"zero1": "1", "zero2": "2", "zero3": "3"}
 
 
-class Draft(Struct, frozen=True):
+class Draft(Destination, frozen=True, kw_only=True):
     """A conversion as far as it was chosen."""
 
     kind: Kind = "convert"
@@ -37,44 +24,21 @@ class Draft(Struct, frozen=True):
     """Of the topology that is written, where another one is."""
     layout: RankLayout = "ranks"
     cuts: str | None = None
-    out: str = ""
-    """Where to, as it was typed."""
-    standing: Standing = "refuse"
-    allow_gap: bool = False
-    resume: bool = False
-    keep_staging: bool = False
-    """Finished files stay, however a run ends."""
     config: str | None = None
     renames_file: str | None = None
     """Whose rules `options.renames` are."""
 
-    @property
-    def replace(self) -> bool:
-        """Whether a folder that stands at the target is exchanged."""
-        return self.standing != "refuse"
-
-
-def size_word(count: int) -> str:
-    """Return bytes as the command line takes them, in the largest unit that says them exactly."""
-    return next(
-        (f"{count // unit}{name}" for name, unit in _UNITS if count and count % unit == 0), str(count)
-    )
-
 
 def command_of(draft: Draft, target: Target, *, decoded: bool) -> str:
     """Return the command that does what was chosen. `OUT` stands for a target that was not chosen yet."""
-    words = [*convert_words(target, draft.kind), _operand(draft.out) if draft.out else "OUT"]
+    words = [*convert_words(target, draft.kind), draft.operand]
     if decoded:
         words.append("--decode")
     if draft.kind == "reshard":
         words += _topology(draft)
     words += _choices(draft)
-    words += _conduct(draft)
+    words += conduct_words(draft)
     return " ".join(words)
-
-
-def _operand(path: str) -> str:
-    return quoted(f"./{path}" if path.startswith("-") else path)
 
 
 def _topology(draft: Draft) -> list[str]:
@@ -129,14 +93,3 @@ def _choices(draft: Draft) -> list[str]:
     ):
         words += [flag] if given else []
     return words
-
-
-def _conduct(draft: Draft) -> list[str]:
-    words = ["--replace"] if draft.replace else []
-    if draft.standing == "remove":
-        words.append("--discard-old")
-    if draft.replace and draft.allow_gap:
-        words.append("--allow-gap")
-    if draft.keep_staging:
-        words.append("--keep-staging")
-    return [*words, "--resume"] if draft.resume else words

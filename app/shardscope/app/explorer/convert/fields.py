@@ -1,65 +1,24 @@
-"""Everything that can be chosen on the way to a conversion: what it is called, how it is shown, and how a choice changes the draft.
-
-Pure: a field takes a draft and returns another one.
-"""
+"""What a field of a conversion is, and how options of its plan are turned and shown."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.app.explorer.convert.draft import Draft
+from shardscope.app.explorer.output import fields
+from shardscope.app.explorer.output.fields import next_of
 from shardscope.engine.model.decoded import ComponentFigures
-from shardscope.widgets.plan_settings import Setting
-from shardscope.widgets.safe import Part, Tone
-
-MOST_DIGITS: Final = 15
-"""Of a number that is typed."""
+from shardscope.widgets.safe import Part
 
 
-class Known(Struct, frozen=True):
+class Known(fields.Known, frozen=True):
     """What choices depend on beside the draft."""
 
     components: tuple[ComponentFigures, ...] = ()
-    resumable: str | None = None
-    """What an earlier run of this plan has left, in words."""
 
 
-class UntakenError(ValueError):
-    """What was typed cannot be taken; its text says what would be."""
-
-
-class Field(Struct, frozen=True):
-    """One choice."""
-
-    name: str
-    key: str
-    label: str
-    tooltip: str
-    shown: Callable[[Draft, Known], Part]
-    option: str = ""
-    """Of the command line."""
-    turned: Callable[[Draft, int], Draft] | None = None
-    """The draft with the next choice, or the one before; null where something is typed."""
-    typed: Callable[[Draft, str], Draft] | None = None
-    """The draft with what was typed. Raises `UntakenError`."""
-    text: Callable[[Draft], str] = lambda _: ""
-    """What stands in the line that is typed in."""
-    there: Callable[[Draft, Known], bool] = lambda *_: True
-    """Whether it can be chosen now."""
-
-
-def settings(fields: Sequence[Field], draft: Draft, known: Known) -> list[Setting]:
-    """Return the rows of some fields."""
-    return [
-        Setting(item.name, item.key, item.label, item.shown(draft, known))
-        for item in fields
-        if item.there(draft, known)
-    ]
-
-
-# How drafts change
+Field = fields.Field[Draft, Known]
 
 
 def with_options(draft: Draft, **options: Any) -> Draft:
@@ -67,53 +26,11 @@ def with_options(draft: Draft, **options: Any) -> Draft:
     return replace(draft, options=replace(draft.options, **options))
 
 
-def next_of(values: Sequence[Any], present: Any, by: int) -> Any:
-    """Return the value that follows another, or comes before it, round and round."""
-    return values[(values.index(present) + by) % len(values)]
-
-
 def turned_option(name: str, values: Sequence[Any]) -> Callable[[Draft, int], Draft]:
     """Return what turns an option through its values."""
     return lambda draft, by: with_options(draft, **{name: next_of(values, getattr(draft.options, name), by)})
 
 
-def number_in(text: str, most: int | None = None) -> int:
-    """Return the number that was typed. Raises `UntakenError`."""
-    digits = text.strip().replace("_", "").replace(",", "")
-    found = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS else 0
-    if found < 1 or (most is not None and found > most):
-        raise UntakenError(f"a number from 1 to {most}" if most is not None else "a number of 1 or more")
-    return found
-
-
-def bytes_of(text: str) -> int:
-    """Return the bytes that were typed. Raises `UntakenError`."""
-    from shardscope.app.cli.planning import bytes_in
-
-    count = bytes_in(text)
-    if count is None:
-        raise UntakenError("a number of bytes such as 512MiB or 5GB")
-    return count
-
-
-def words_in(text: str) -> tuple[str, ...]:
-    """Return the words that were typed."""
-    return tuple(text.split())
-
-
-def text_in(text: str) -> str | None:
-    """Return what was typed; null where nothing was."""
-    return text.strip() or None
-
-
-# How they are shown
-
-
 def said_of(name: str, words: dict[Any, Part]) -> Callable[[Draft, Known], Part]:
     """Return what says the value of an option."""
     return lambda draft, _: words[getattr(draft.options, name)]
-
-
-def given(text: str | None, otherwise: str) -> Part:
-    """Return what was typed, or the quiet words for nothing."""
-    return (otherwise, Tone.MUTED) if text is None else text

@@ -5,30 +5,15 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.convert.stage.resuming import Resumable
     from shardscope.engine.converting import Prepared
     from shardscope.engine.inspection import Inspection
-    from shardscope.engine.materializing import Converted
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.decoded import ComponentFigures
     from shardscope.engine.model.plan import Plan
     from shardscope.widgets.plan_words import PlanFacts
-
-
-class Advanced(Message):
-    """Work went on. A newer report of the same stage replaces an older one that nobody has read."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self.progress = progress
-
-    def can_replace(self, message: Message) -> bool:
-        """Tell whether this report makes `message` needless."""
-        return isinstance(message, Advanced) and message.progress.stage == self.progress.stage
 
 
 class Read(Message):
@@ -79,15 +64,6 @@ class Unplanned(Message):
         """Null where the person stopped it."""
 
 
-class TargetSeen(Message):
-    """The target of a draft was looked at."""
-
-    def __init__(self, draft: Draft, look: "TargetLook") -> None:
-        super().__init__()
-        self.draft = draft
-        self.look = look
-
-
 class RenamesRead(Message):
     """The rules of a file were read, or could not be."""
 
@@ -97,20 +73,3 @@ class RenamesRead(Message):
         self.draft = draft
         """What the draft becomes by them."""
         self.blocker = blocker
-
-
-class Appeared(Message):
-    """The output stands at its target, verified."""
-
-    def __init__(self, done: "Converted") -> None:
-        super().__init__()
-        self.done = done
-
-
-class EndedEarly(Message):
-    """The conversion ended without an output: by the person, or by a fault."""
-
-    def __init__(self, blocker: "Blocker", *, stopped: bool) -> None:
-        super().__init__()
-        self.blocker = blocker
-        self.stopped = stopped

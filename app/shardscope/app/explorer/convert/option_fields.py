@@ -4,18 +4,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shardscope.app.explorer.convert.draft import CASTS, size_word
-from shardscope.app.explorer.convert.fields import (
-    Field,
-    bytes_of,
-    given,
-    number_in,
-    said_of,
-    text_in,
-    turned_option,
-    with_options,
-    words_in,
-)
+from shardscope.app.explorer.convert.draft import CASTS
+from shardscope.app.explorer.convert.fields import Field, said_of, turned_option, with_options
+from shardscope.app.explorer.output.destination import size_word
+from shardscope.app.explorer.output.fields import bytes_of, given, number_in, text_in, words_in
 from shardscope.widgets.figures import plural, size
 from shardscope.widgets.safe import Tone
 

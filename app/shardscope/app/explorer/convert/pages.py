@@ -1,11 +1,9 @@
-"""What stands beside the choices: what a plan comes to, and what a look at the target showed. Pure."""
+"""What stands beside the choices of a conversion: what there is, and what a plan comes to. Pure."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.where_fields import STANDING
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.decoded import ComponentFigures
 from shardscope.engine.model.plan import Plan
@@ -14,10 +12,7 @@ from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, heading, labelled
 from shardscope.widgets.plan_paragraphs import in_the_way, preview, sentences
 from shardscope.widgets.plan_words import PlanFacts
-from shardscope.widgets.safe import Part, Tone
-
-if TYPE_CHECKING:
-    from shardscope.engine.convert.admitting.target import TargetLook
+from shardscope.widgets.safe import Tone
 
 
 class Comes:
@@ -61,50 +56,6 @@ def _coming(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:
         yield labelled("write", comes.facts.write, width=8)
         yield labelled("needs", comes.facts.needs, width=8)
         yield from in_the_way(comes.plan.blockers, glyphs)
-
-
-def where_page(
-    draft: Draft, look: "TargetLook | None", earlier: Blocker | None, comes: Comes, glyphs: Glyphs
-) -> Iterator[Paragraph]:
-    """Yield whether an output can appear at the target of a draft."""
-    if not draft.out:
-        yield Paragraph((("Name a folder that is to be made.", Tone.STRONG),))
-        yield Paragraph(
-            (
-                "The output is staged beside it, verified, and appears there by one rename: whole or not at all.",
-            )
-        )
-        return
-    if look is None:
-        yield Paragraph((("Looking at the target", Tone.MUTED),))
-        return
-    if look.refused is not None:
-        yield from sentences(look.refused, glyphs)
-        if look.refused.code == "stage.target_exists":
-            yield Paragraph((("r", Tone.HERE), " has it exchanged instead."), indent=2, hang=2)
-    else:
-        yield Paragraph(((f"{glyphs.ok} ", Tone.OK), "An output can appear there."), hang=2)
-    yield Paragraph()
-    standing: Part = (look.stands or "not known", Tone.PLAIN if look.stands else Tone.CAUTION)
-    yield labelled("there now", standing)
-    if look.stands == "folder":
-        yield labelled("", STANDING[draft.standing])
-    if look.free_bytes is not None:
-        room = look.free_bytes.value
-        yield labelled("free", (size(room), Tone.PLAIN if room is not None else Tone.CAUTION))
-    if look.beside_source is not None:
-        same = "the source's" if look.beside_source else "another one than the source's"
-        yield labelled("file system", f"{same}; staged on the target's own")
-    if comes.plan is not None:
-        yield labelled("needed", size(comes.plan.estimates.temporary_bytes.bytes))
-    if earlier is not None:
-        yield labelled("earlier run", earlier.message)
-        yield labelled("", ("u", Tone.HERE), " goes on with it.")
-    elif look.leftovers:
-        yield labelled(
-            "left over",
-            f"{plural(look.leftovers, 'staging folder')} of earlier runs: `shardscope clean` lists them",
-        )
 
 
 def options_page(comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]:

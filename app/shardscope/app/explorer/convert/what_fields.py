@@ -6,16 +6,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.fields import (
-    Field,
-    Known,
-    given,
-    next_of,
-    number_in,
-    text_in,
-    turned_option,
-    with_options,
-)
+from shardscope.app.explorer.convert.fields import Field, Known, turned_option, with_options
+from shardscope.app.explorer.output.fields import given, next_of, number_in, text_in
 from shardscope.widgets.figures import size
 from shardscope.widgets.safe import Part, Tone
 

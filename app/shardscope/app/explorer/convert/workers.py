@@ -9,36 +9,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from shardscope.app.explorer.convert.calls import Conduct, Conversions
+from shardscope.app.explorer.convert.calls import Conversions
 from shardscope.app.explorer.convert.draft import Draft
-from shardscope.app.explorer.convert.messages import (
-    Advanced,
-    Appeared,
-    EndedEarly,
-    Planned,
-    Read,
-    RenamesRead,
-    TargetSeen,
-    Unplanned,
-    Unread,
-)
+from shardscope.app.explorer.convert.messages import Planned, Read, RenamesRead, Unplanned, Unread
+from shardscope.app.explorer.output.workers import reporting
 from shardscope.app.explorer.target import Target
 from shardscope.app.explorer.workers import Post
-from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
+from shardscope.engine.model.progress import Cancelled
 
 if TYPE_CHECKING:
     from shardscope.engine.converting import Prepared
     from shardscope.engine.decoding import Decoding
     from shardscope.engine.inspection import Inspection
-
-
-def reporting(post: Post) -> OnProgress:
-    """Return a callback that posts reports. A report that nobody has read yet is replaced by the next."""
-
-    def report(progress: Progress) -> None:
-        post(Advanced(progress))
-
-    return report
 
 
 def look(calls: Conversions, target: Target, decoding: "Decoding | None", cancel: Event, post: Post) -> None:
@@ -87,11 +69,6 @@ def plan(
         post(Planned(draft, prepared, admitted, of_plan(admitted), earlier))
 
 
-def look_at_target(calls: Conversions, target: Target, draft: Draft, post: Post) -> None:
-    """Look at the target of a draft; posts `TargetSeen`."""
-    post(TargetSeen(draft, calls.target(target, draft)))
-
-
 def read_renames(calls: Conversions, draft: Draft, path: str, post: Post) -> None:
     """Read the rules of a file; posts `RenamesRead`."""
     from shardscope.engine.model.blocker import Fault, blocker
@@ -106,20 +83,3 @@ def read_renames(calls: Conversions, draft: Draft, path: str, post: Post) -> Non
                 path, replace(draft, renames_file=path, options=replace(draft.options, renames=rules))
             )
         )
-
-
-def convert(
-    calls: Conversions, target: Target, draft: Draft, prepared: "Prepared", conduct: Conduct, post: Post
-) -> None:
-    """Carry a plan out; posts `Appeared` or `EndedEarly`."""
-    from shardscope.engine.model.blocker import Fault, Finding, blocker
-
-    try:
-        done = calls.convert(target, draft, prepared, conduct)
-    except Cancelled:
-        stopped = Finding("convert.cancelled", {"signal": "a key", "doing": conduct.course.doing})
-        post(EndedEarly(blocker(stopped), stopped=True))
-    except Fault as fault:
-        post(EndedEarly(blocker(fault.finding), stopped=False))
-    else:
-        post(Appeared(done))

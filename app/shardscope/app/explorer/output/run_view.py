@@ -1,4 +1,4 @@
-"""A conversion that runs: its stages, its bytes with rate and time left, memory beside the estimate, and every file."""
+"""A run: its stages, its bytes with rate and time left, memory beside the estimate, and every file."""
 
 import time
 from collections.abc import Callable

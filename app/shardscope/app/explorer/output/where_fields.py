@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from shardscope.app.explorer.convert.fields import Field, given, next_of
+from shardscope.app.explorer.output.destination import Destination
+from shardscope.app.explorer.output.fields import Field, Known, given, next_of
 from shardscope.widgets.safe import Part, Tone
 
 STANDING: Final[dict[Any, Part]] = {
@@ -15,8 +16,10 @@ STANDING: Final[dict[Any, Part]] = {
 }
 _STANDINGS: Final = tuple(STANDING)
 
+_Field = Field[Destination, Known]
+
 WHERE: Final = (
-    Field(
+    _Field(
         "out",
         "o",
         "new folder",
@@ -25,7 +28,7 @@ WHERE: Final = (
         typed=lambda draft, text: replace(draft, out=os.path.expanduser(text.strip())),
         text=lambda draft: draft.out,
     ),
-    Field(
+    _Field(
         "standing",
         "r",
         "what is there",
@@ -34,7 +37,7 @@ WHERE: Final = (
         "--replace",
         turned=lambda draft, by: replace(draft, standing=next_of(_STANDINGS, draft.standing, by)),
     ),
-    Field(
+    _Field(
         "gap",
         "a",
         "in two steps",
@@ -44,7 +47,7 @@ WHERE: Final = (
         turned=lambda draft, _: replace(draft, allow_gap=not draft.allow_gap),
         there=lambda draft, _: draft.replace,
     ),
-    Field(
+    _Field(
         "keep",
         "e",
         "if cut short",
@@ -53,7 +56,7 @@ WHERE: Final = (
         "--keep-staging",
         turned=lambda draft, _: replace(draft, keep_staging=not draft.keep_staging),
     ),
-    Field(
+    _Field(
         "resume",
         "u",
         "earlier run",

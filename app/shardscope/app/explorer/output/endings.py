@@ -1,11 +1,8 @@
-"""How a conversion ended, put together from what the engine said of it and from what a person had chosen."""
+"""How a run ended, put together from what the engine said of it and from what a person had chosen."""
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from shardscope.app.explorer.convert.draft import Draft, command_of
-from shardscope.app.explorer.target import Target, verify_command
+from shardscope.app.explorer.output.destination import Destination
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.course import Course
 from shardscope.engine.model.plan import Plan
@@ -16,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def outcome_of(
-    done: "Converted", draft: Draft, target: Target, course: Course, *, before: int | None, decoded: bool
+    done: "Converted", draft: Destination, course: Course, *, again: str, verify: str, before: int | None
 ) -> Outcome:
-    """Return what appeared. `before` is the memory of the process when the run began."""
+    """Return what appeared. `again` and `verify` are commands; `before` is the memory of the process when the run began."""
     return Outcome(
         out=draft.out,
         plan=done.plan,
@@ -26,8 +23,8 @@ def outcome_of(
         run=done.run,
         how=done.promoted.how,
         previous=done.promoted.previous,
-        again=command_of(replace(draft, resume=False), target, decoded=decoded),
-        verify=verify_command(target, draft.out, decoded=decoded),
+        again=again,
+        verify=verify,
         notes=course.notes,
         before=before,
     )
@@ -35,17 +32,15 @@ def outcome_of(
 
 def failure_of(
     refused: Blocker,
-    draft: Draft,
-    target: Target,
+    draft: Destination,
     course: Course,
     plan: Plan | None,
     *,
+    on_with: str,
     stopped: bool,
     stood: bool,
-    decoded: bool,
 ) -> Failure:
-    """Return why nothing appeared, and what is left. `stood` is whether a folder stood at the target."""
-    on_with = command_of(replace(draft, resume=True), target, decoded=decoded)
+    """Return why nothing appeared, and what is left. `on_with` is the command that goes on; `stood` is whether a folder stood there."""
     return Failure(
         blocker=refused,
         stopped=stopped,
@@ -56,6 +51,7 @@ def failure_of(
         files=0 if plan is None else len(plan.files),
         notes=course.notes,
         go_on=on_with if was_kept(course) else None,
+        fixed=plan is not None and plan.fix is not None,
     )
 
 

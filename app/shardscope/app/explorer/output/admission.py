@@ -1,5 +1,6 @@
 """The dialog between a plan and its run: every figure against its limit, and a word to type."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import on
@@ -9,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shardscope.app.explorer.convert.choices import keys_from
 from shardscope.engine.model.plan import Plan
 from shardscope.widgets.admission_terms import terms
 from shardscope.widgets.plan_words import PlanFacts
@@ -46,14 +46,17 @@ class Admission(ModalScreen[bool]):
         ),
     ]
 
-    def __init__(self, plan: Plan, facts: PlanFacts, word: str, *, note: str = "") -> None:
+    def __init__(
+        self, plan: Plan, facts: PlanFacts, word: str, keys: Mapping[str, str], *, note: str = ""
+    ) -> None:
+        """`keys` are what to press for options of the command line."""
         super().__init__()
         self.plan = plan
         self.word = word
         """What a person types to start."""
         self.note = note
         """What else has to be known, such as what an earlier run has left."""
-        self._terms = Told(lambda _, glyphs: terms(plan, facts, keys_from(4), glyphs))
+        self._terms = Told(lambda _, glyphs: terms(plan, facts, keys, glyphs))
         self._terms.can_focus = False
 
     @property

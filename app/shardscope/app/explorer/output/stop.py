@@ -1,4 +1,4 @@
-"""The question whether a conversion that runs should stop: asked once, with what would be left."""
+"""The question whether a run should stop: asked once, with what would be left."""
 
 from typing import ClassVar, Literal
 
@@ -14,12 +14,10 @@ Answer = Literal["remove", "keep"]
 
 
 class Stop(ModalScreen[Answer | None]):
-    """Asks. Ends with what becomes of finished files, or with None: the conversion goes on."""
+    """Asks. Ends with what becomes of finished files, or with None: it goes on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape", "answer('')", "Go on", id="stop.close", tooltip="Close this; the conversion goes on"
-        ),
+        Binding("escape", "answer('')", "Go on", id="stop.close", tooltip="Close this; it goes on"),
         Binding(
             "c", "answer('remove')", "Stop", id="stop.remove", tooltip="Stop; what was staged is removed"
         ),
@@ -32,9 +30,10 @@ class Stop(ModalScreen[Answer | None]):
         ),
     ]
 
-    def __init__(self, finished: str, out: str, *, keeps: bool) -> None:
-        """`finished` says how much is finished; `keeps` is whether finished files stay in any case."""
+    def __init__(self, what: str, finished: str, out: str, *, keeps: bool) -> None:
+        """`what` is made; `finished` says how much is finished; `keeps` is whether finished files stay in any case."""
         super().__init__()
+        self._what = what
         self._finished = finished
         self._out = out
         self._keeps = keeps
@@ -42,7 +41,7 @@ class Stop(ModalScreen[Answer | None]):
     def compose(self) -> ComposeResult:
         """Draw the question."""
         with Vertical(classes="dialog") as box:
-            box.border_title = content("Stop the conversion?")
+            box.border_title = content(f"Stop the {self._what}?")
             box.border_subtitle = content("esc: it goes on meanwhile")
             yield Static(
                 content(self._finished, " beside the target. Nothing of it is visible at ", self._out, ".")
