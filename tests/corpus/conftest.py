@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.app.terminal import environment
 from tests.corpus.expectations import Case
+from tests.once import once
 
 GENERATOR = Path(__file__).parent / "malformed_corpus.py"
 DRIVER = Path(__file__).parent / "driver.py"
@@ -44,12 +47,19 @@ class Answer:
 Answers = dict[str, Answer]
 
 
+def malformed(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that holds the corpus; nothing in it may be changed."""
+
+    def write(folder: Path) -> None:
+        subprocess.run([sys.executable, GENERATOR, folder / "corpus"], check=True, capture_output=True)
+
+    return once(factory, "malformed", write) / "corpus"
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that holds the corpus. Sparse files in it claim up to a tebibyte: never copy it."""
-    folder = tmp_path_factory.mktemp("malformed") / "corpus"
-    subprocess.run([sys.executable, GENERATOR, folder], check=True, capture_output=True)
-    return folder
+    return malformed(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -64,15 +74,26 @@ def cases(corpus: Path) -> dict[str, list[Case]]:
 
 
 @pytest.fixture(scope="session")
-def documents(corpus: Path, cases: dict[str, list[Case]]) -> Answers:
+def documents(
+    tmp_path_factory: pytest.TempPathFactory, corpus: Path, cases: dict[str, list[Case]]
+) -> Answers:
     """What `inspect --json` says to every case, by its id."""
-    return _answers(corpus, cases, "--json")
+    return _kept(tmp_path_factory, "documents", lambda: _answers(corpus, cases, "--json"))
 
 
 @pytest.fixture(scope="session")
-def reports(corpus: Path, cases: dict[str, list[Case]]) -> Answers:
+def reports(tmp_path_factory: pytest.TempPathFactory, corpus: Path, cases: dict[str, list[Case]]) -> Answers:
     """What `inspect` tells a person about the cases of A, E and F, by their ids."""
-    return _answers(corpus, {group: cases[group] for group in "AEF"})
+    return _kept(
+        tmp_path_factory, "reports", lambda: _answers(corpus, {group: cases[group] for group in "AEF"})
+    )
+
+
+def _kept(factory: pytest.TempPathFactory, name: str, ask_all: Callable[[], Answers]) -> Answers:
+    def write(folder: Path) -> None:
+        (folder / "answers.json").write_bytes(msgspec.json.encode(ask_all()))
+
+    return msgspec.json.decode((once(factory, name, write) / "answers.json").read_bytes(), type=Answers)
 
 
 def _answers(corpus: Path, groups: dict[str, list[Case]], *options: str) -> Answers:

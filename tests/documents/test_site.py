@@ -8,16 +8,19 @@ from urllib.parse import unquote
 import pytest
 from docs import build_site
 
+from tests.once import once
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    # Whatever would be fetched is sent to a place where nobody answers.
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("http_proxy", "https_proxy", "all_proxy"):
-            patch.setenv(name, "http://127.0.0.1:9")
-        build_site.build(folder / "laid", folder / "site")
-    return folder / "site"
+    def build(folder: Path) -> None:
+        # Whatever would be fetched is sent to a place where nobody answers.
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("http_proxy", "https_proxy", "all_proxy"):
+                patch.setenv(name, "http://127.0.0.1:9")
+            build_site.build(folder / "laid", folder / "site")
+
+    return once(tmp_path_factory, "documents-site", build) / "site"
 
 
 class Page(HTMLParser):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.secrets import redact, shown, strings_in
 from shardscope.engine.parse.config import check_adapter_config, check_config, check_json
 from shardscope.engine.parse.json import parse_json, require_object
+from tests.corpus.conftest import malformed
 
 LIMITS = Limits()
 OURS = {
@@ -33,14 +32,9 @@ OURS = {
 Case = dict[str, Any]
 
 
-GENERATOR = Path(__file__).parent.parent / "corpus" / "malformed_corpus.py"
-
-
 @pytest.fixture(scope="module")
 def malformed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    subprocess.run([sys.executable, GENERATOR, folder], check=True, capture_output=True)
-    return folder
+    return malformed(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
