@@ -1,6 +1,7 @@
 """Damaged files tensor by tensor: what is whole, what is lost and why, and what a header alone has wrong."""
 
 import ctypes
+import random
 import struct
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,36 @@ def test_types_lie_in_the_order_of_the_formats_own_library() -> None:
     made = header.canonical(header.canonically(items), {})
 
     assert safetensors.serialize(specs)[: len(made.data)] == made.data
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_tensor_of_a_header_is_whole_or_lost_and_no_byte_is_shared(seed: int, tmp_path: Path) -> None:
+    """Headers with ranges, shapes and types at random, held against rules of their own."""
+    chance = random.Random(seed)
+    for number in range(40):
+        header = {}
+        for name in "abcdef"[: chance.randint(1, 6)]:
+            begin = chance.choice([0, 4, 8, 12, 16, 20, 24])
+            end = begin + chance.choice([0, 4, 4, 8, 8, 16, -4])
+            dtype = chance.choice(["F32", "F32", "F32", "F16", "U8", "ODD"])
+            width = {"F32": 4, "F16": 2, "U8": 1, "ODD": 1}[dtype]
+            count = max(0, end - begin) // width + chance.choice([0, 0, 0, 0, 1])
+            header[name] = {"dtype": dtype, "shape": [count], "data_offsets": [max(0, begin), max(0, end)]}
+        size = chance.choice([0, 8, 16, 24, 40])
+        path = write(tmp_path / f"{number}.safetensors", header, bytes(size))
+        found = look(path)
+
+        assert set(whole(found)) | set(lost(found)) == set(header)
+        assert not set(whole(found)) & set(lost(found))
+        covered: set[int] = set()
+        for tensor in found.tensors:
+            said = header[tensor.name]
+            assert [tensor.begin - found.data_begin, tensor.end - found.data_begin] == said["data_offsets"]
+            ours = set(range(tensor.begin, tensor.end))
+            assert len(ours) == tensor.shape[0] * {"F32": 4, "F16": 2, "U8": 1}[tensor.dtype]
+            assert not ours & covered
+            assert tensor.end <= path.stat().st_size
+            covered |= ours
+        if found.sound:
+            assert covered == set(range(found.data_begin, path.stat().st_size))
+            assert not found.lost
