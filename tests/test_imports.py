@@ -92,7 +92,7 @@ def test_values_that_are_stored_alike_and_the_same_need_no_arrays() -> None:
     held = modules_after(COMMAND, "diff", "--values", "--json", CHECKPOINT, CHECKPOINT)
 
     assert "shardscope.engine.diffing.alike" in held
-    assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK | PROCESSES)
+    assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK)
 
 
 def test_the_readable_report_needs_no_explorer() -> None:

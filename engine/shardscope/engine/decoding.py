@@ -15,6 +15,7 @@ from shardscope.engine.formats.decode import decode_of
 from shardscope.engine.formats.decoder import Decoder, PickleUse, ReadPickles
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim, Facts
+from shardscope.engine.isolation.containment import Containment
 from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.decoded import ComponentFigures, DecodedPlane, DecodedStream, Listed, Reference
@@ -74,8 +75,6 @@ def decode(
     A pickle that cannot be read, and a worker that cannot be had, become blockers: whatever else was found stays. Raises
     `Cancelled`.
     """
-    from shardscope.engine.isolation.containment import Containment  # which can start processes
-
     with Containment(wish.intent, wish.limits, cancel=cancel) as worker:
         decoder = Decoder(probe, _told(worker.read, probe), wish.limits)
         decoder.compares_all = wish.compares_all
