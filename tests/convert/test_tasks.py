@@ -449,22 +449,26 @@ def test_a_flag_stops_a_task_between_two_tiles(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_at = OutputFile.write_at
+    begun, raised = threading.Event(), threading.Event()
+    written_at: list[int] = []
 
-    def slowly(file: OutputFile, offset: int, data: Any) -> None:
-        time.sleep(0.02)
+    def held(file: OutputFile, offset: int, data: Any) -> None:
+        written_at.append(offset)
+        begun.set()
+        assert raised.wait(60)
+        time.sleep(EVERY)  # after which the flag is looked at
         write_at(file, offset, data)
 
-    monkeypatch.setattr(OutputFile, "write_at", slowly)
+    monkeypatch.setattr(OutputFile, "write_at", held)
     options = replace(OPTIONS, dtype="BF16", memory_bytes=1, workers=1, max_shard_bytes=10**9)
     with one_task(checkpoint, tmp_path, options) as (staging, task, _), ThreadPoolExecutor(1) as threads:
         future = threads.submit(run_task, packed(task))
-        time.sleep(0.1)
-        assert not future.done()
-        began = time.monotonic()
+        assert begun.wait(60)
         raise_flag(staging.folder)
+        raised.set()
         outcome = unpacked_outcome(future.result())
         assert isinstance(outcome, Stopped)
-        assert time.monotonic() - began < 0.3 + EVERY
+        assert len(written_at) <= 2  # of twenty tensors
         assert os.listdir(tmp_path / staging.file / os.fsdecode(ATTEMPTS)) == []
         assert isinstance(unpacked_outcome(run_task(packed(task))), Stopped)
 

@@ -93,10 +93,10 @@ def test_finding_takes_no_longer_with_many_templates() -> None:
     names: Names[int] = Names()
     for number in range(2_000):
         names.add(f"kind_{'x' * (number % 50)}_{number}.{{layer}}.w", number)
-    began = time.perf_counter()
+    began = time.process_time()
     for layer in range(2_000):
         assert len(list(names.find(f"kind_{'x' * (layer % 50)}_{layer}.{layer}.w"))) == 1
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 # --- sections
