@@ -136,7 +136,11 @@ def statistics_lines(found: Statistics) -> Iterator[str]:
     )
     wide = max(24, *(len(left) for _, left, _, _ in rows))
     for label, left, other, right in rows:
-        yield f"  {label:<8}  {left:<{wide}}  {other:<17}  {right}".rstrip() if right else f"  {label:<8}  {left}"
+        yield (
+            f"  {label:<8}  {left:<{wide}}  {other:<17}  {right}".rstrip()
+            if right
+            else f"  {label:<8}  {left}"
+        )
 
 
 def landmark_lines(at: Landmarks | None) -> Iterator[str]:
