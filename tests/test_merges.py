@@ -18,6 +18,7 @@ from shardscope.engine.differences import diff
 from shardscope.engine.diffing.merging import ROUNDING, _half_steps, blocks
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.difference import Merge, TensorDifference
+from shardscope.widgets import compare_words
 from tests.checkpoints import write_json
 
 FIXTURE = Path(__file__).resolve().parent / "fixtures/peft/lora_llama"
@@ -124,7 +125,7 @@ def test_what_peft_merged_is_merged_and_every_figure_is_that_of_numpy() -> None:
             assert (item.values.differing, item.values.elements) == (0, x.size)
             assert item.values.max_abs == pytest.approx(np.abs(y - x - update).max(), rel=1e-6)
     item, known = of(found, "lm_head.weight")
-    assert (known.ranks, known.verdict, item.state) == ((), "merged", "same")
+    assert (known.ranks, known.whole, known.verdict, item.state) == ((), True, "merged", "same")
 
 
 def test_a_base_is_not_its_merge_and_the_share_tells_how_much_of_the_update_is_there() -> None:
@@ -415,6 +416,28 @@ def test_factors_that_took_something_off_the_base_are_told(tmp_path: Path) -> No
     assert "pissa" in found.document.decisions[-1]
     assert of(found, "m.q.weight")[1] == Merge((4,), (2.0,))
     assert found.document.same
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_merge_that_was_saved_in_another_type(tmp_path: Path, wrong: bool) -> None:
+    base = {"m.q.weight": noise(16, 24), "norm": noise(16), "head.weight": noise(8, 16)}
+    merged = {**base, "m.q.weight": base["m.q.weight"] + linear()}
+    if wrong:
+        merged["norm"] = merged["norm"] * np.float32(1.1)
+    factors = {"m.q.lora_A.weight": A, "m.q.lora_B.weight": B}
+    found = merge(tmp_path, base, {name: bf16(array) for name, array in merged.items()}, factors).document
+    assert not found.same
+    assert found.counts.targets == 1
+    assert found.counts.changed == 3  # their types are
+    verdicts = {item.name: item.merge.verdict for item in found.tensors if item.merge is not None}
+    assert verdicts == {
+        "m.q.weight": "merged",
+        "norm": "differs" if wrong else "merged",
+        "head.weight": "merged",
+    }
+    assert compare_words.verdict(found) == (
+        "B is not A with the adapter merged" if wrong else "B is A with the adapter merged, in other types"
+    )
 
 
 def test_hostile_factors_cost_nothing_and_say_so(tmp_path: Path) -> None:

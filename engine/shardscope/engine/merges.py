@@ -1,13 +1,13 @@
 """Adapters that were said to be merged into a checkpoint: what they should have changed there, beside what is different."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from shardscope.engine.compared import Compared, is_same, summary
 from shardscope.engine.diffing.adapter import FORMAT
 from shardscope.engine.diffing.structure import counts, strayed, with_targets
-from shardscope.engine.diffing.updates import Adapter, check_plain, updates
+from shardscope.engine.diffing.updates import Adapter, Target, check_plain, updates
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.format_names import FORMAT_TITLES
@@ -27,8 +27,9 @@ def with_adapters(compared: Compared, sides: Sequence[Side], limits: Limits) -> 
     base = [one for one, _ in compared.tensors if one is not None]
     found = updates(base, adapters, tied=not has_own_head(compared.first, limits))
     targets = {numbers[place]: target for place, target in found.targets.items()}
+    cast = {number: Target() for number in _cast(compared) if number not in targets}
     strays = strayed(found.strays)
-    items = (*with_targets(compared.document.tensors, targets), *strays)
+    items = (*with_targets(compared.document.tensors, targets | cast), *strays)
     document = replace(
         compared.document,
         same=is_same(items),
@@ -43,8 +44,15 @@ def with_adapters(compared: Compared, sides: Sequence[Side], limits: Limits) -> 
         tensors=(*compared.tensors, *((stray.tensor, None) for stray in found.strays)),
         document=document,
         adapters=tuple(sides),
-        targets=targets,
+        targets=targets | cast,
     )
+
+
+def _cast(compared: Compared) -> Iterator[int]:
+    """Yield the differences whose tensors have another type in B, and nothing else: merges are saved in the type that they were made in."""
+    for number, (one, other) in enumerate(compared.tensors):
+        if one is not None and other is not None and one.shape == other.shape and one.dtype != other.dtype:
+            yield number
 
 
 def _adapter(side: Side, limits: Limits) -> Adapter:

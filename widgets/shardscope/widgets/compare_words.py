@@ -125,7 +125,7 @@ def merged(items: Sequence[TensorDifference]) -> str:
     first = found[0]
     ranks = " and ".join(f"{rank:,}" for rank in first.ranks)
     scales = " and ".join(f"{scale:g}" for scale in first.scales)
-    update = f"update of rank {ranks}, scale {scales}" if first.ranks else "taken from the adapter whole"
+    update = f"update of rank {ranks}, scale {scales}" if first.ranks else _without(first)
     if first.verdict is None:
         return update
     if first.verdict != "differs":
@@ -143,6 +143,10 @@ def merged(items: Sequence[TensorDifference]) -> str:
         low, high = decimal(min(shares)), decimal(max(shares))
         parts.append(f"the change is {low if low == high else f'{low} to {high}'} times the update")
     return ", ".join(parts)
+
+
+def _without(merge: Merge) -> str:
+    return "taken from the adapter whole" if merge.whole else "A in another type"
 
 
 def room(item: TensorDifference) -> str | None:
@@ -175,7 +179,15 @@ def decimal(value: float) -> str:
 
 def first_words(first: FirstDifference, merge: Merge | None = None) -> str:
     """Return the first element that is not the same: `first at [3, 17]: 0.5 in A, 0.75 in B`; with a `merge`, as it should be in B."""
-    a = "A" if merge is None else "A with the update" if merge.ranks else "the adapter"
+    a = (
+        "A"
+        if merge is None
+        else "A with the update"
+        if merge.ranks
+        else "the adapter"
+        if merge.whole
+        else "A"
+    )
     return f"first at {extents(first.index)}: {first.a} in {a}, {first.b} in B"
 
 
@@ -218,7 +230,9 @@ def verdict(document: DiffDocument) -> str:
         return "The adapter fits its base" if document.same else "The adapter does not fit its base"
     if document.kind == "merge" and (not document.same or (document.values and not document.uncompared)):
         adapter = "the adapter" if len(document.adapters) == 1 else "the adapters"
-        return f"B is {'' if document.same else 'not '}A with {adapter} merged"
+        if document.same or not _is_cast(document):
+            return f"B is {'' if document.same else 'not '}A with {adapter} merged"
+        return f"B is A with {adapter} merged, in other types"
     if not document.same:
         return "Different"
     left = document.uncompared
@@ -227,6 +241,12 @@ def verdict(document: DiffDocument) -> str:
     if left:
         return f"The same, but for the values of {plural(left, 'tensor')} that were not compared"
     return "The same, every bit"
+
+
+def _is_cast(document: DiffDocument) -> bool:
+    """Tell whether all that is different is the type of tensors that are as they should be otherwise."""
+    different = [item for item in document.tensors if item.state != "same"]
+    return all(item.merge is not None and item.merge.verdict in ("merged", "lost") for item in different)
 
 
 def fold_words(fold: Fold, tensors: Sequence[TensorDifference]) -> str:

@@ -11,6 +11,7 @@ from math import isfinite, prod, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from shardscope.engine.convert.copies.work import Written
@@ -251,15 +252,14 @@ class MergeMeasure:
 
     def merge(self, known: Merge) -> Merge:
         """Return what was found of the update; `known` has its ranks and scales."""
-        return Merge(
-            known.ranks,
-            known.scales,
-            self.verdict,
-            _known(self._update),
-            self._visible,
-            self._beyond,
-            _known(self._strain),
-            _known_share(self._along, self._squared),
+        return replace(
+            known,
+            verdict=self.verdict,
+            update=_known(self._update),
+            visible=self._visible,
+            beyond=self._beyond,
+            strain=_known(self._strain),
+            share=_known_share(self._along, self._squared),
         )
 
     def figures(self) -> Figures:

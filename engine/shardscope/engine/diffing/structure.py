@@ -94,7 +94,9 @@ def with_targets(items: Sequence[TensorDifference], targets: Mapping[int, Target
     found = list(items)
     for number, target in targets.items():
         merge = Merge(
-            tuple(update.rank for update in target.updates), tuple(update.scale for update in target.updates)
+            tuple(update.rank for update in target.updates),
+            tuple(update.scale for update in target.updates),
+            whole=target.instead is not None,
         )
         found[number] = replace(found[number], merge=merge)
     return found

@@ -89,7 +89,7 @@ update is smaller than rounding everywhere, so that the base is, too. `unmerged`
 
 class Merge(Struct, frozen=True, forbid_unknown_fields=True):
     """The update that an adapter has for a tensor, and what was found of it: what stands in `values` beside it is B against A plus the
-    update.
+    update. A tensor of another type that no adapter changes has one, too, without an update: it is A rounded to the type of B, or not.
     """
 
     ranks: tuple[int, ...]
@@ -105,6 +105,8 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True):
     """Elements of B that are further from A plus the update than rounding explains."""
     strain: float | None = None
     """The largest error as a multiple of what rounding may do there: at most 1 where B is merged."""
+    whole: bool = False
+    """The adapter has a tensor in its place, which updates are added to."""
     share: float | None = None
     """How many times the update is in the change from A to B, as the best fit has it: 1 where it was merged, 0.5 where with half the
     scale. Null where the update is zero."""
