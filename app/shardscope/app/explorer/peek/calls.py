@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from shardscope.app.explorer.peek.subject import Subject
 from shardscope.engine.model.progress import OnProgress
@@ -11,12 +12,15 @@ from shardscope.engine.model.progress import OnProgress
 if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Ask
     from shardscope.engine.gathering import OnGathered, Wanted
+    from shardscope.engine.inspection import Inspection
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.gathered import Gathered
     from shardscope.engine.model.window import Window
     from shardscope.engine.sides import Side
 
+_SEEN: "Final[WeakKeyDictionary[Inspection, Side]]" = WeakKeyDictionary()
+"""Checkpoints that were inspected once more for their catalogues, as long as what is known of them is in hand."""
 WHOLE: Final = frozenset({"hf_safetensors"})
 """Formats of which a row of a header is the whole tensor."""
 
@@ -69,7 +73,9 @@ def _side(subject: Subject, cancel: Event) -> "Side":
     is_whole = found.descriptor.classification.format in WHOLE and not subject.logical
     if spec is not None and is_whole and found.tensors.names.count(spec.name) == 1:
         return Side(target.path, found, Catalogue((whole_of(spec),)))  # at once: nothing is inspected again
-    return side_of(target.path, limits=target.limits, hf_cache=target.hf_cache, cancel=cancel)
+    if found not in _SEEN:
+        _SEEN[found] = side_of(target.path, limits=target.limits, hf_cache=target.hf_cache, cancel=cancel)
+    return _SEEN[found]
 
 
 def _window(side: "Side", tensor: "LogicalTensor", ask: "Ask", cancel: Event) -> "Window":

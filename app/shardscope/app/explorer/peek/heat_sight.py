@@ -32,8 +32,9 @@ class HeatSight:
 
     def fit(self, width: int, lines: int) -> None:
         """Take note of the room there is."""
-        self._width, self._lines = max(8, width), max(1, lines)
-        self._draw()
+        if (self._width, self._lines) != (max(8, width), max(1, lines)):
+            self._width, self._lines = max(8, width), max(1, lines)
+            self._fold_lines()
 
     def turn(self) -> None:
         """Show the channels of the next dimension, after the last one boxes again. Of one dimension there is no other."""
@@ -62,6 +63,11 @@ class HeatSight:
         rms = self._rms()
         known = self.known
         self._signs = signs(rms, partial=known is not None and not known.complete)
+        self._fold_lines()
+
+    def _fold_lines(self) -> None:
+        """Find out how many signs a line has; the cursor stays as near as there are lines."""
+        known = self.known
         if self.axis is None:
             self._fold = 1 if known is None or known.heat is None else len(known.heat.column_edges) - 1
         else:
