@@ -78,11 +78,6 @@ def manifest_in(side: Side, limits: Limits) -> Manifest | None:
     return document if isinstance(document, Manifest) else None
 
 
-def _put_together(side: Side, limits: Limits) -> Catalogue:
-    """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
-    if all(tensor.part_of is None for tensor in side.catalogue.tensors):
-        return side.catalogue
-    from shardscope.engine.convert.plans.ranks import MAP_FILE, put_together
 def adapter_facts(side: Side, limits: Limits) -> AdapterFacts | None:
     """Return what the configuration of a PEFT adapter declares; null where none is there. Raises `Fault`: those of JSON."""
     value = _object(side, ADAPTER_CONFIG, limits)
@@ -110,6 +105,11 @@ def _object(side: Side, name: str, limits: Limits) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def _put_together(side: Side, limits: Limits) -> Catalogue:
+    """Return a catalogue with the parts of ranks put together by the maps that a reshard left beside them."""
+    if all(tensor.part_of is None for tensor in side.catalogue.tensors):
+        return side.catalogue
+    from shardscope.engine.convert.plans.ranks import MAP_FILE, put_together
     from shardscope.engine.geometry.language.document import read_document as read_maps
     from shardscope.engine.parse.json import parse_json
 
