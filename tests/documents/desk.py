@@ -56,6 +56,7 @@ def lay(desk: Path) -> None:
     Bundled().write(desk / "bundle")
     damaged(desk)
     merged(desk)
+    packed(desk)
     maps(desk)
     documents(desk)
 
@@ -89,6 +90,28 @@ def merged(desk: Path) -> None:
             tensors[module] = factor
     (desk / "merged").mkdir()
     save_file(tensors, desk / "merged/model.safetensors", {"format": "pt"})
+
+
+def packed(desk: Path) -> None:
+    """Weights of four bits as GPTQ and MXFP4 pack them, and blocks of ggml."""
+    module, experts = "model.layers.0.mlp.up_proj", "model.layers.0.mlp.experts.down_proj"
+    words, zeros, scales = (
+        np.full((8, 32), 0x76543210, "<i4"),
+        np.full((2, 4), 0x77777777, "<i4"),
+        np.ones((2, 32), "<f2"),
+    )
+    held = {"gptq": {f"{module}.qweight": words, f"{module}.qzeros": zeros, f"{module}.scales": scales}}
+    blocks, powers = np.full((4, 8, 2, 16), 0x21, "u1"), np.full((4, 8, 2), 127, "u1")
+    held["gpt-oss"] = {f"{experts}_blocks": blocks, f"{experts}_scales": powers}
+    methods = {
+        "gptq": {"quant_method": "gptq", "bits": 4, "group_size": 32},
+        "gpt-oss": {"quant_method": "mxfp4"},
+    }
+    for name, tensors in held.items():
+        (desk / name).mkdir()
+        save_file(tensors, desk / name / "model.safetensors", {"format": "pt"})
+        write(desk / name / "config.json", {"quantization_config": methods[name]})
+    shutil.copy2(FIXTURES / "gguf/llama_mixed/checkpoint/tiny-q4.gguf", desk / "model.gguf")
 
 
 def maps(desk: Path) -> None:
