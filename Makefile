@@ -75,7 +75,7 @@ $(BIN)/python:
 
 # DeepSpeed's build asks for the torch that is already there, hence three steps. An older one lies in a folder of its own:
 # tests/producers/test_silent_errors.py shows what it makes of a newer one's saves.
-.venv-producers/.run: requirements-producers.txt requirements-dev.lock pyproject.toml $(BIN)/python
+.venv-producers/.frameworks: requirements-producers.txt requirements-dev.lock $(BIN)/python
 	@echo "making .venv-producers with torch and the frameworks (several GB) ..."
 	@$(BIN)/python -m venv --clear .venv-producers
 	@.venv-producers/bin/python $(INSTALL_LOCK) requirements-dev.lock
@@ -84,6 +84,9 @@ $(BIN)/python:
 	@rm -rf .venv-producers/deepspeed-0.19.6
 	@DS_BUILD_OPS=0 .venv-producers/bin/python -m pip install -q --no-deps --no-build-isolation \
 	  --target .venv-producers/deepspeed-0.19.6 deepspeed==0.19.6
+	@touch $@
+
+.venv-producers/.run: .venv-producers/.frameworks pyproject.toml
 	@.venv-producers/bin/python $(INSTALL_TREE)
 	@touch $@
 
