@@ -38,7 +38,7 @@ MOVES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 90), min_size=0, max_size=4).map(tuple),
     moves=st.lists(MOVES, max_size=30),
