@@ -293,3 +293,12 @@ def test_a_sentence_ends_its_lines_between_words_on_a_terminal_alone(
     assert len(wrapped) > 2
     assert max(map(len, wrapped)) <= 40
     assert " ".join(wrapped) == " ".join(lines)
+
+
+# R042
+def test_what_is_neither_file_nor_folder_cannot_be_examined(command: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("fifo")
+
+    for name in ("fifo", "link"):
+        assert command("peek", str(tmp_path / name), "w").code == ExitCode.UNREADABLE

@@ -65,6 +65,7 @@ TABLE: Final[tuple[Code, ...]] = (
         "{file:path} is itself a symbolic link.",
         "Give the folder or file that it leads to (readlink -f PATH prints it).",
         _LINKS + " The path that names the checkpoint must name it directly.",
+        ends=ExitCode.UNREADABLE,
     ),
     _error(
         "link",
@@ -142,6 +143,7 @@ TABLE: Final[tuple[Code, ...]] = (
         "Remove it from the folder, or give the file or folder that you meant.",
         "Reading a FIFO can wait forever and reading a device can act on hardware; a checkpoint consists of regular "
         "files and folders alone. It was not opened.",
+        ends=ExitCode.UNREADABLE,
     ),
     _error(
         "escape",
