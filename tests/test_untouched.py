@@ -41,6 +41,10 @@ LOOKED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("{safe}", "{out}/c", "--yes", "--tp", "2"),
         ("{safe}", "--tp", "2", "--plan-only", "--json"),
     ),
+    "fix": (
+        ("{safe}", "--what", "merge", "--plan-only", "--json"),
+        ("{safe}", "{out}/d", "--yes", "--what", "drop", "--tensor", "model.norm.weight", "--what", "header"),
+    ),
     "verify": (("{out}/a", "--against", "{safe}"),),
     "diff": (("{safe}", "{out}/a", "--values"),),
     "clean": (("{all}",), ("{all}", "--yes", "--old")),
