@@ -37,7 +37,8 @@ def severity_mark(severity: Severity, glyphs: Glyphs) -> tuple[str, Tone]:
 class BlockersPanel(Paragraphs):
     """The list of blockers, the worst first.
 
-    `BlockersPanel(blockers=None, *, glyphs=None, id=None, classes=None)`, then `show(blockers)`.
+    `BlockersPanel(blockers=None, *, glyphs=None, id=None, classes=None)`, then `show(blockers, mended, key)`: `mended` are the
+    codes that a fix would mend, `key` is what to press for it.
 
     Message: `BlockerChosen` with the blocker; its `subject` is a path or a tensor. Keys `e`, `w`, `a` choose from which
     severity on they are listed.
@@ -105,14 +106,17 @@ class BlockersPanel(Paragraphs):
         super().__init__(empty="Not examined yet", glyphs=glyphs, id=id, classes=classes)
         self._blockers: tuple[Blocker, ...] | None = None
         self._allowed: Counter[str] = Counter()
+        self._mended: frozenset[str] = frozenset()
+        self._key = ""
         if blockers is not None:
             self._take(blockers)
 
     def _take(self, blockers: Sequence[Blocker]) -> None:
         self._blockers = tuple(sorted(blockers, key=lambda item: (-item.severity.rank, item.code)))
 
-    def show(self, blockers: Sequence[Blocker]) -> None:
-        """Show other blockers."""
+    def show(self, blockers: Sequence[Blocker], mended: frozenset[str] = frozenset(), key: str = "") -> None:
+        """Show other blockers, and of which codes a fix would mend them."""
+        self._mended, self._key = mended, key
         self._take(blockers)
         self._allowed.clear()
         self.rows_changed(0)
@@ -177,6 +181,8 @@ class BlockersPanel(Paragraphs):
         if remedy:
             yield Paragraph((remedy,), indent=_COLUMN, hang=_COLUMN, key=key)
         small: list[Part] = [(item.code, Tone.MUTED)]
+        if item.code in self._mended:
+            small.append((f"  can be mended: {self._key}", Tone.HERE))
         if item.blocks:
             small.append((f"  blocks {', '.join(item.blocks)}", Tone.MUTED))
         if item.subject is not None:

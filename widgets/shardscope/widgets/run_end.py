@@ -69,6 +69,9 @@ def success(done: Outcome, glyphs: Glyphs) -> Iterator[Paragraph]:
     word = "Resharded" if done.plan.target is not None else "Converted" if done.plan.fix is None else "Fixed"
     said = f"  {plural(len(tensors), 'tensor')} in {plural(len(done.plan.files), 'file')}, {size(done.run.staged_bytes)}"
     yield Paragraph(((f"{glyphs.ok} {word}", Tone.OK), said))
+    if done.plan.fix is not None and done.plan.fix.lost:
+        gone = f"{glyphs.stop} LOST  {plural(len(done.plan.fix.lost), 'part')}"
+        yield Paragraph(((gone, Tone.STOP), " of the source, each with its reason in the manifest"), hang=2)
     yield Paragraph()
     yield labelled("output", done.out)
     yield labelled("manifest", f"{done.out.rstrip('/')}/{MANIFEST_NAME}")

@@ -45,6 +45,8 @@ def _screens() -> tuple[ModuleType, ...]:
     from shardscope.app.explorer.convert import forms as convert_forms
     from shardscope.app.explorer.convert import plan_step
     from shardscope.app.explorer.convert import screen as convert
+    from shardscope.app.explorer.fix import forms as fix_forms
+    from shardscope.app.explorer.fix import screen as fix
     from shardscope.app.explorer.help import helping, reference
     from shardscope.app.explorer.model import base
     from shardscope.app.explorer.model import screen as model
@@ -60,7 +62,19 @@ def _screens() -> tuple[ModuleType, ...]:
 
     return (
         *(app, choose, decode, detail, dialogs, explore, helping, reference, workspace, opening, cache),
-        *(compare, compare_detail, frame, convert, convert_forms, plan_step, admission, forms, stop),
+        *(
+            compare,
+            compare_detail,
+            frame,
+            convert,
+            convert_forms,
+            plan_step,
+            admission,
+            forms,
+            stop,
+            fix,
+            fix_forms,
+        ),
         *(report, own_error, preview, writing, shardmap, shardmap_dialogs, model, base, scan, peek),
     )
 

@@ -1,15 +1,20 @@
-"""Whether decoding is worth asking for: the opaque files that it could read, and the words that offer it."""
+"""What is worth asking for: decoding, with the opaque files that it could read, and a fix, with the blockers that it would mend."""
 
 from typing import Final
 
 from msgspec import Struct
 
+from shardscope.engine.model.blocker import Severity
 from shardscope.engine.model.descriptor import Descriptor, PlaneState
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES
 from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.text import counted
 
+FIXED: Final = frozenset({"hf_safetensors", "peft_adapter"})
+"""Formats that a fix takes."""
+MENDED: Final = ("header.", "index.", "layout.shard_", "layout.totals_mixed", "layout.weight_sets")
+"""Beginnings of the codes that a fix mends, at least by salvage of what is whole."""
 COMPOSITE: Final = "composite"
 
 
@@ -49,3 +54,12 @@ def offer_of(found: Descriptor, inventory: Inventory) -> Offer | None:
     )
     title = FORMAT_TITLES.get(classification.format, classification.format)
     return Offer(title, files) if files else None
+
+
+def mended_by(found: Descriptor) -> frozenset[str]:
+    """Return the codes of the blockers that a fix would mend; how, it says itself."""
+    formats = {found.classification.format, *(part.format for part in found.components)}
+    if not formats & FIXED:
+        return frozenset()
+    codes = {item.code for item in found.blockers if item.severity is not Severity.INFO}
+    return frozenset(code for code in codes if code.startswith(MENDED))

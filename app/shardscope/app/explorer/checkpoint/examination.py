@@ -233,7 +233,9 @@ class Examination(Screen[None]):
 
         self.found = found = Found(event.found, event.host, offer=event.offer)
         if event.offer is not None:
-            self.found = found = replace(found, decode_key=self._key_of("explore.decode"))
+            self.found = found = replace(
+                found, decode_key=self._key_of("explore.decode"), fix_key=self._key_of("explore.fix")
+            )
         self._hashed = False
         self.exit_code = event.found.exit_code()
         await self.draw_found(found, event.files)

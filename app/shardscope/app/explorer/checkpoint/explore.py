@@ -62,6 +62,14 @@ class Explore(Examination):
             tooltip="Convert or reshard it, step by step; nothing is written before a typed word",
         ),
         Binding(
+            "F",
+            "fix",
+            "Fix",
+            show=False,
+            id="explore.fix",
+            tooltip="Mend what is wrong with safetensors, or change names, metadata, files, in a new folder; every change is shown first",
+        ),
+        Binding(
             "d",
             "decode",
             "Decode",
@@ -236,7 +244,7 @@ class Explore(Examination):
             return self.state in (State.LOADING, State.DECODING)
         if action == "back":
             return self.state is not State.DECODING
-        if action in ("convert", "compare", "about"):
+        if action in ("convert", "fix", "compare", "about"):
             return self.state is State.READY
         if action == "decode":
             return (
@@ -318,6 +326,16 @@ class Explore(Examination):
             if self.memory is not None:
                 options = replace(screen.draft.options, memory_bytes=self.memory)
                 screen.draft = replace(screen.draft, options=options)
+            self.app.push_screen(screen)
+
+    def action_fix(self) -> None:
+        """Show what is wrong and what mends it."""
+        from shardscope.app.explorer.fix.screen import Fix
+
+        if self.found is not None and self.state is State.READY:
+            screen = Fix(self.target, self.found.inspection, self.action_convert)
+            if self.memory is not None:
+                screen.draft = replace(screen.draft, memory_bytes=self.memory)
             self.app.push_screen(screen)
 
     def action_compare(self) -> None:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from textual.widget import Widget
 
 from shardscope.app.explorer.checkpoint.parts import PartOf, parts_of
-from shardscope.app.explorer.offer import Offer
+from shardscope.app.explorer.offer import Offer, mended_by
 from shardscope.app.explorer.target import Asked
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import DecodedPlane
@@ -41,6 +41,8 @@ class Found:
     """What to press for it, as it stands on the keyboard."""
     asked: Asked | None = None
     """What was decoded; None where nothing was."""
+    fix_key: str = "F"
+    """What to press for a fix, as it stands on the keyboard."""
 
     @property
     def descriptor(self) -> Descriptor:
@@ -217,7 +219,9 @@ PANELS: Final = (
         "What stands in the way, and what to do",
         _blockers,
         lambda found: found.descriptor.blockers,
-        lambda panel, found: panel.show(found.descriptor.blockers),
+        lambda panel, found: panel.show(
+            found.descriptor.blockers, mended_by(found.descriptor), found.fix_key
+        ),
         short="Block.",
         count=lambda found: len(found.descriptor.blockers),
         tone=_worst,

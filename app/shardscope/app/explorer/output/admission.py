@@ -47,7 +47,14 @@ class Admission(ModalScreen[bool]):
     ]
 
     def __init__(
-        self, plan: Plan, facts: PlanFacts, word: str, keys: Mapping[str, str], *, note: str = ""
+        self,
+        plan: Plan,
+        facts: PlanFacts,
+        word: str,
+        keys: Mapping[str, str],
+        *,
+        note: str = "",
+        lost: str = "",
     ) -> None:
         """`keys` are what to press for options of the command line."""
         super().__init__()
@@ -56,6 +63,8 @@ class Admission(ModalScreen[bool]):
         """What a person types to start."""
         self.note = note
         """What else has to be known, such as what an earlier run has left."""
+        self.lost = lost
+        """What no output will have."""
         self._terms = Told(lambda _, glyphs: terms(plan, facts, keys, glyphs))
         self._terms.can_focus = False
 
@@ -70,6 +79,8 @@ class Admission(ModalScreen[bool]):
             box.border_title = content("Admission")
             box.border_subtitle = content("esc: nothing is written")
             yield self._terms
+            if self.lost:
+                yield Static(content((self.lost, Tone.STOP)), classes="earlier")
             if self.note:
                 yield Static(content((self.note, Tone.CAUTION)), classes="earlier")
             with Horizontal(classes="word"):
@@ -91,7 +102,7 @@ class Admission(ModalScreen[bool]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        room = int(self.size.height * SHARE) - FOOT - (2 if self.note else 0)
+        room = int(self.size.height * SHARE) - FOOT - 2 * (bool(self.note) + bool(self.lost))
         self._terms.styles.height = max(1, min(self._terms.lines, room))
 
     @on(Input.Submitted)

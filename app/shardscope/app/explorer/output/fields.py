@@ -47,6 +47,10 @@ class Field(Struct, Generic[D, K], frozen=True):
     """What stands in the line that is typed in."""
     there: Callable[[D, K], bool] = lambda *_: True
     """Whether it can be chosen now."""
+    live: bool = True
+    """Whether what is typed is taken at each key, and not at the end alone."""
+    is_path: bool = False
+    """Whether a path is typed, which tab completes."""
 
 
 def settings(fields: Sequence[Field[D, K]], draft: D, known: K) -> list[Setting]:

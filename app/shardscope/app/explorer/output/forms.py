@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 
 from shardscope.app.explorer.output.destination import Destination
 from shardscope.app.explorer.output.fields import Field, Known, UntakenError, settings
+from shardscope.app.explorer.output.messages import PathCompleted
 from shardscope.app.explorer.output.where_fields import WHERE
 from shardscope.engine.model.text import UNSAFE
 from shardscope.widgets.plan_settings import SettingRows
@@ -49,10 +50,18 @@ class TypedInput(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "drop", "Drop", show=False, id="typed.drop", tooltip="Leave the choice as it was"),
+        Binding("tab", "complete", "Complete", show=False, id="typed.complete", tooltip="Complete the path"),
     ]
 
     class Dropped(Message):
         """The person does not want to change it."""
+
+    class Completing(Message):
+        """The person wants a path completed."""
+
+    def action_complete(self) -> None:
+        """Ask for the path to be completed."""
+        self.post_message(self.Completing())
 
     def validate_value(self, value: str) -> str:
         """Return what was typed or pasted, without what must never reach a terminal."""
@@ -125,8 +134,12 @@ class Form(Vertical):
     @on(SettingRows.Picked)
     def _picked(self, event: SettingRows.Picked) -> None:
         event.stop()
-        if self.fields[event.name].typed is not None or not self._turn(event.name, 1):
-            self.type_in(event.name)
+        self.pick(event.name)
+
+    def pick(self, name: str) -> None:
+        """Change a choice: ask what is typed for it, or take its next value."""
+        if self.fields[name].typed is not None or not self._turn(name, 1):
+            self.type_in(name)
 
     def _turn(self, name: str, by: int) -> bool:
         turned = self.fields[name].turned
@@ -141,12 +154,21 @@ class Form(Vertical):
         self._typing, self._before = name, field.text(self.draft)
         self.add_class("-typing")
         self.query_one("#label", Static).update(content((f"{field.label} ", Tone.HERE)))
-        self._say("enter takes it, esc leaves it", Tone.MUTED)
+        self._say(self._words, Tone.MUTED)
         line = self.query_one(TypedInput)
         with self.prevent(Input.Changed):
             line.value = field.text(self.draft)
         line.cursor_position = len(line.value)
         line.focus()
+
+    @property
+    def _takes_at_once(self) -> bool:
+        return self._typing is not None and self.fields[self._typing].live
+
+    @property
+    def _words(self) -> str:
+        is_path = self._typing is not None and self.fields[self._typing].is_path
+        return f"{'tab completes, ' if is_path else ''}enter takes it, esc leaves it"
 
     def _say(self, words: str, tone: Tone) -> None:
         self.query_one("#said", Static).update(content((words, tone)))
@@ -154,9 +176,9 @@ class Form(Vertical):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._take(event.value)
+        self._take(event.value, live=True)
 
-    def _take(self, text: str) -> bool:
+    def _take(self, text: str, *, live: bool = False) -> bool:
         typed = self._typed_field
         if typed is None:
             return True
@@ -165,14 +187,41 @@ class Form(Vertical):
         except UntakenError as error:
             self._say(f"wanted: {error}", Tone.CAUTION)
             return False
-        self._say("enter takes it, esc leaves it", Tone.MUTED)
-        self.post_message(self.Chosen(lambda draft: typed(draft, text)))
+        self._say(self._words, Tone.MUTED)
+        if not live or self._takes_at_once:
+            self.post_message(self.Chosen(lambda draft: typed(draft, text)))
         return True
 
     @property
     def _typed_field(self) -> Callable[[Any, str], Any] | None:
         """What takes what is typed; null for the name of a file, which has to be read first."""
         return None if self._typing is None else self.fields[self._typing].typed
+
+    @on(TypedInput.Completing)
+    def _complete(self, event: TypedInput.Completing) -> None:
+        """Complete the path, in a thread: folders may be slow."""
+        event.stop()
+        if self._typing is None or not self.fields[self._typing].is_path:
+            return
+        from shardscope.app.explorer.open.completion import completed
+
+        typed = self.query_one(TypedInput).value
+        self.app.run_worker(
+            lambda: self.post_message(PathCompleted(typed, completed(typed))),
+            group="complete",
+            description="completing a path",
+            thread=True,
+            exclusive=True,
+            exit_on_error=False,
+        )
+
+    @on(PathCompleted)
+    def _completed(self, event: PathCompleted) -> None:
+        event.stop()
+        line = self.query_one(TypedInput)
+        if self.is_typing and line.value == event.typed:
+            line.value = event.path
+            line.cursor_position = len(event.path)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

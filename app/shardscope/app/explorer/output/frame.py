@@ -85,8 +85,8 @@ class OutputFrame(Making):
         raise NotImplementedError
 
     @property
-    def warning(self) -> str:
-        """What has to be known at admission, beside figures and decisions."""
+    def losses(self) -> str:
+        """What no output will have, as admission has to say it."""
         return ""
 
     def command_for(self, draft: "Destination") -> str:
@@ -236,7 +236,7 @@ class OutputFrame(Making):
             if confirmed:
                 await self.start()
 
-        note = self.warning
+        note = ""
         if self.earlier is not None:
             where = f"{self.CHOOSING.index(Step.WHERE) + 1}"
             gone_on = (
@@ -244,8 +244,10 @@ class OutputFrame(Making):
                 if self.draft.resume
                 else f"It is not used: u in step {where} goes on with it."
             )
-            note = " ".join(filter(None, (note, f"{self.earlier.message} {gone_on}")))
-        self.app.push_screen(Admission(plan, facts, self.word, self.option_keys, note=note), answered)
+            note = f"{self.earlier.message} {gone_on}"
+        self.app.push_screen(
+            Admission(plan, facts, self.word, self.option_keys, note=note, lost=self.losses), answered
+        )
 
     async def action_back(self) -> None:
         """Go one step back."""

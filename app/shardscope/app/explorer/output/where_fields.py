@@ -27,6 +27,7 @@ WHERE: Final = (
         lambda draft, _: given(draft.out or None, "not chosen"),
         typed=lambda draft, text: replace(draft, out=os.path.expanduser(text.strip())),
         text=lambda draft: draft.out,
+        is_path=True,
     ),
     _Field(
         "standing",
