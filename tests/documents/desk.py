@@ -100,7 +100,9 @@ def packed(desk: Path) -> None:
         np.full((2, 4), 0x77777777, "<i4"),
         np.ones((2, 32), "<f2"),
     )
-    held = {"gptq": {f"{module}.qweight": words, f"{module}.qzeros": zeros, f"{module}.scales": scales}}
+    held: dict[str, dict[str, np.ndarray]] = {
+        "gptq": {f"{module}.qweight": words, f"{module}.qzeros": zeros, f"{module}.scales": scales}
+    }
     blocks, powers = np.full((4, 8, 2, 16), 0x21, "u1"), np.full((4, 8, 2), 127, "u1")
     held["gpt-oss"] = {f"{experts}_blocks": blocks, f"{experts}_scales": powers}
     methods = {

@@ -64,7 +64,7 @@ def test_what_a_loader_fills_with_random_numbers_is_loaded_once_it_is_fixed(tmp_
     index.write_text(json.dumps(stale))
     with (source / "model-00002-of-00010.safetensors").open("ab") as shard:
         shard.write(b"more than the header says")
-    with pytest.raises(AssertionError, match="mlp.up_proj"):
+    with pytest.raises(AssertionError, match=r"mlp\.up_proj"):
         logits(source)
     fixed(source, tmp_path / "out")
 
