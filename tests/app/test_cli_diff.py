@@ -82,6 +82,16 @@ def test_what_could_not_be_compared_is_never_called_the_same(command: Command) -
     assert command("diff", quantised, quantised).code == ExitCode.OK
 
 
+def test_what_a_damaged_side_lacks_is_not_said_to_be_gone(command: Command) -> None:
+    """Inspection refuses two tensors of A, which the export has."""
+    folder = FIXTURES / "deepspeed/edited-codegen-unsupported-tp2"
+    export, whole = str(folder / "expected.safetensors"), str(FIXTURES / "hf/llama_sharded/checkpoint")
+
+    said = command("diff", str(folder / "checkpoint"), export, "--decode")
+    assert "What A lacks may be in what was not read there" in " ".join(said.out.split())
+    assert "may be in what was not read" not in command("diff", export, whole).out
+
+
 def test_the_document_holds_to_its_schema_and_to_what_was_asked_for(
     command: Command, two: tuple[str, str]
 ) -> None:

@@ -224,6 +224,20 @@ def totals(document: DiffDocument) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in rows if count) or "nothing to compare"
 
 
+def unlisted(document: DiffDocument) -> str | None:
+    """Return where tensors that a side seems to lack may be after all: in what was not read of it. Null where there is no doubt."""
+    counts = document.counts
+    doubtful = [
+        letter
+        for letter, lacking, side in (("A", counts.extra, document.a), ("B", counts.missing, document.b))
+        if lacking and (side.blockers or side.opaque_files)
+    ]
+    if not doubtful:
+        return None
+    says = " and ".join(doubtful)
+    return f"What {says} {'lacks' if len(doubtful) == 1 else 'lack'} may be in what was not read there: `shardscope inspect` says why."
+
+
 def verdict(document: DiffDocument) -> str:
     """Return the answer in one clause."""
     if document.kind == "adapter":

@@ -26,6 +26,9 @@ def text_lines(
     yield from wrapped(f"{words.verdict(document)}: {_totals(document)}")
     for said in document.decisions:
         yield from wrapped(said, 2)
+    doubt = words.unlisted(document)
+    if doubt is not None:
+        yield from wrapped(doubt, 2, first="  ")
     if document.uncompared:
         yield "  Values that were not compared: --only same lists them, each with the reason."
     rows = folds if everything else folds[:ROWS]
@@ -89,6 +92,9 @@ def markdown_lines(document: DiffDocument, folds: Sequence[Fold], *, everything:
     for side in document.adapters:
         yield f"- **adapter** {escaped(words.side_words(side))}"
     yield f"- {_totals(document)}"
+    doubt = words.unlisted(document)
+    if doubt is not None:
+        yield f"- {escaped(doubt)}"
     for said in document.decisions:
         yield f"- {escaped(said)}"
     rows = folds if everything else folds[:ROWS]
