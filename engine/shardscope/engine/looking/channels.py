@@ -25,6 +25,8 @@ _SIGNS: Final = {
     "F8_E5M2FNUZ": 0,
 }
 """The signs of an element by type: pruning leaves zeros of either sign."""
+_AT_ONCE: Final = 1 << 16
+"""Numbers that are compared in one step: few enough to stay in the cache of a processor."""
 
 
 def has_channels(dtype: str, shape: tuple[int, ...]) -> bool:
@@ -78,8 +80,13 @@ class Channels:
     def _add_rows(self, rows: Words) -> None:
         first = rows[:, :1]
         some = rows[:, (self._width - 1, self._width // 2, self._width // 3)]
-        for row in np.flatnonzero(self._same(some, first).all(axis=1)):
-            self.rows += bool(self._same(rows[row], first[row]).all())
+        alike = np.flatnonzero(self._same(some, first).all(axis=1))
+        step = max(1, _AT_ONCE // self._width)
+        for begin in range(
+            0, len(alike), step
+        ):  # many at a time: an unwritten matrix has nothing but such rows
+            at_once = alike[begin : begin + step]
+            self.rows += int(self._same(rows[at_once], first[at_once]).all(axis=1).sum())
         at = 0
         if not self._seen:
             self._first[:] = rows[0]
@@ -88,7 +95,7 @@ class Channels:
         while at < len(rows) and len(self._live):
             live = self._live
             self._live = live[self._same(rows[at : at + step, live], self._first[live]).all(axis=0)]
-            at, step = at + step, min(2 * step, max(1, (1 << 16) // max(1, len(live))))
+            at, step = at + step, min(2 * step, max(1, _AT_ONCE // max(1, len(live))))
 
     def _add_part(self, column: int, words: Words) -> None:
         """Take in a part of one row, from a column on."""
