@@ -149,7 +149,8 @@ class Paragraphs(VirtualRows):
         return ["".join(text for text, _ in line) for line in self._lines]
 
     def fit_rows(self, room: int) -> None:
-        """Wrap everything anew."""
+        """Wrap everything anew; the cursor stays on its key."""
+        key = self.chosen
         width = max(16, min(MEASURE, room - 2 * self.PADDING))
         self._lines, self._keys = [], []
         for paragraph in self.paragraphs(width):
@@ -161,6 +162,8 @@ class Paragraphs(VirtualRows):
             for line, key in enumerate(self._keys)
             if key is not None and (line == 0 or self._keys[line - 1] != key)
         ]
+        if key is not None and key in self._keys and self.chosen != key:
+            self.set_reactive(Paragraphs.cursor, self._keys.index(key))  # in silence: a frame is being drawn
 
     def row_count(self) -> int:
         """Return how many lines there are."""
@@ -189,7 +192,7 @@ class Paragraphs(VirtualRows):
     @property
     def chosen(self) -> str | None:
         """The key of the paragraph under the cursor."""
-        return self._keys[self.cursor] if self._keys else None
+        return self._keys[self.cursor] if self.cursor < len(self._keys) else None
 
     def line_of(self, key: str) -> int | None:
         """Return the first line of what is chosen with `key`."""
