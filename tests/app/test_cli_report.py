@@ -130,6 +130,19 @@ def test_verbose_leaves_nothing_out() -> None:
     assert all(f"tensor {number}," in full for number in range(50))
 
 
+def test_very_many_parts_are_counted_until_all_is_asked_for() -> None:
+    found = sharded().descriptor
+    parts = tuple(Component("weights", f"set{number:03}", None, (), 80) for number in range(90))
+    found = msgspec.structs.replace(found, components=parts)
+
+    short, full = (render(found, "x", HOST, everything=everything) for everything in (False, True))
+
+    assert "set019" in short
+    assert "set020" not in short.partition("In the way")[0]
+    assert "… and 70 more (-v)" in short
+    assert all(f"set{number:03}" in full for number in range(90))
+
+
 @pytest.mark.parametrize(
     ("blockers", "opaque", "answer"),
     [

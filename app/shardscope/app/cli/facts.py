@@ -21,11 +21,14 @@ from shardscope.widgets.figures import memory_left, number, plural, size
 OK, CAUTION, STOP, QUIET = "green", "yellow", "bold red", "dim"
 WHOLE_STYLE = {Whole.YES: OK, Whole.NO: STOP, Whole.NOT_KNOWN: CAUTION}
 RANKS_SHOWN = 6
+PARTS_SHOWN = 20
 DTYPE_SHOWN = 40
 """Characters of a dtype: an unknown one can be any text."""
 
 
-def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text]]:
+def facts(
+    descriptor: Descriptor, host: Host | None, *, everything: bool = False
+) -> Iterator[tuple[str, Text]]:
     """Yield label and answer, the most wanted first."""
     yield "whole?", _whole(descriptor)
     yield "holds", _holds(descriptor)
@@ -38,7 +41,7 @@ def facts(descriptor: Descriptor, host: Host | None) -> Iterator[tuple[str, Text
     if descriptor.producer:
         yield "producer", _producer(descriptor)
     if len(descriptor.components) > 1:
-        yield "parts", _components(descriptor)
+        yield "parts", _components(descriptor, None if everything else PARTS_SHOWN)
     if descriptor.trust.opaque_files or descriptor.trust.code_files or descriptor.trust.code_references:
         yield "trust", _trust(descriptor)
     if descriptor.decoded is not UNSET:
@@ -156,14 +159,18 @@ def _producer(descriptor: Descriptor) -> Text:
     )
 
 
-def _components(descriptor: Descriptor) -> Text:
-    return Text("\n").join(
+def _components(descriptor: Descriptor, most: int | None) -> Text:
+    lines = [
         Text.assemble(
             part.kind if part.name in ("", part.kind) else f"{part.kind} {redact(part.name)}",
             (f"  {size(part.bytes)}", QUIET),
         )
-        for part in descriptor.components
-    )
+        for part in descriptor.components[:most]
+    ]
+    left = len(descriptor.components) - len(lines)
+    if left:
+        lines.append(Text(f"… and {left:,} more (-v)", QUIET))
+    return Text("\n").join(lines)
 
 
 def _trust(descriptor: Descriptor) -> Text:

@@ -75,7 +75,7 @@ def _parts(
 ) -> Iterator[RenderableType]:
     yield _answer(descriptor, path, width)
     yield Text()
-    yield rows(facts(descriptor, host))
+    yield rows(facts(descriptor, host, everything=everything))
     yield from _blockers(descriptor.blockers, everything)
     yield from _steps(descriptor)
     yield from _evidence(descriptor, everything)

@@ -40,6 +40,6 @@ def check_group(probe: Probe, layout: Layout) -> bool:
 def report_sets(probe: Probe, folder: bytes, keys: Sequence[str]) -> None:
     """Say that several weight sets stand side by side, where they do."""
     if len(keys) > 1:
-        names = ", ".join(keys[:6]) + (", ..." if len(keys) > 6 else "")
+        names = ", ".join(keys[:6]) + (f" and {len(keys) - 6:,} more" if len(keys) > 6 else "")
         subject = display_name(folder.decode("utf-8", "surrogateescape")) or "."
         probe.report("layout.weight_sets", subject, count=len(keys), sets=names)
