@@ -5,18 +5,17 @@ import json
 import threading
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.app.cli.bench import lines
 from shardscope.engine.benching import BenchOptions, bench
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.schemas import BENCH
 from tests.app.terminal import Command
 from tests.documents.pages import ROOT
+from tests.schemas import validate
 
 SIZE = 4 << 20
 
@@ -79,7 +78,7 @@ def test_the_command_prints_one_document(capsysbinary: pytest.CaptureFixture[byt
     said = command("bench", "--size", "4MiB", "--seconds", "0", "--folder", str(tmp_path), "--json")
 
     document = json.loads(said.out)
-    jsonschema.validate(document, json_schema(BENCH))
+    validate(document, BENCH)
     assert (said.code, document["bytes"]) == (ExitCode.OK, SIZE)
     assert str(tmp_path) not in said.out
     assert command("bench", "--folder", str(tmp_path / "absent")).code == ExitCode.OUTPUT

@@ -5,18 +5,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.engine import glossary, sources, support_matrix
 from shardscope.engine.capabilities.published import GLOSSARY, MATRIX, SOURCES, packaged
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import DESCRIPTOR, ERROR, VALIDATION
 from shardscope.engine.version import __version__
 from tests.app.terminal import Command
 from tests.capabilities.statements import as_document
 from tests.checkpoints import write_sharded
+from tests.schemas import validate
 
 FOR_SAFETENSORS: dict[str, Any] = {
     "id": "hf-transformers-5.24.0",
@@ -52,7 +51,7 @@ def test_the_document_is_the_data(command: Command, arguments: tuple[str, ...], 
     document = json.loads(command(*arguments, "--json").out)
 
     assert document == json.loads(packaged(file))
-    jsonschema.validate(document, json_schema(document["schema"]))
+    validate(document, document["schema"])
 
 
 # R001 R012 R013
@@ -117,7 +116,7 @@ def test_validate_ends_as_it_found(
 
     assert said.code == code
     assert ("INVALID" in said.out) is (code != ExitCode.OK)
-    jsonschema.validate(document, json_schema(VALIDATION))
+    validate(document, VALIDATION)
     assert document["valid"] is (code == ExitCode.OK)
     assert command("validate", "--no-such-option").code == ExitCode.USAGE
 
@@ -154,7 +153,7 @@ def test_a_capability_is_held_against_the_checkpoint(command: Command, sharded: 
     document = json.loads(said.out)
     adapter = document["adapter"]
 
-    jsonschema.validate(document, json_schema(DESCRIPTOR))
+    validate(document, DESCRIPTOR)
     assert said.code == ExitCode.OK
     assert (adapter["status"], adapter["candidates"]) == ("exact", [FOR_SAFETENSORS["id"]])
     assert adapter["dependencies"][0]["project"]["observed"] == __version__
@@ -236,7 +235,7 @@ def test_a_capability_that_cannot_be_read_ends_the_run(
     said = command("inspect", str(sharded), "--json", "--capability", file)
     document = json.loads(said.out)
 
-    jsonschema.validate(document, json_schema(ERROR))
+    validate(document, ERROR)
     assert (said.code, document["error"]["code"]) == (exit_code, code)
 
 

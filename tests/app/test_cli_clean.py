@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command, run
 from tests.convert.targets import NEW, OLD, convert, hidden, make
 from tests.convert.test_cleaning import left, running
+from tests.schemas import validate
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def test_one_document(command: Command, tmp_path: Path) -> None:
     path = left(tmp_path)
     said = command("clean", str(tmp_path), str(tmp_path / "out"), f"{tmp_path}/.", "--yes", "--json")
     found = json.loads(said.out)
-    jsonschema.validate(found, json_schema("shardscope.leftovers/1"))
+    validate(found, "shardscope.leftovers/1")
 
     assert [entry["name"] for entry in found["found"]] == [path.name]
     assert found["removed"] == [path.name]

@@ -4,12 +4,11 @@ import json
 import os
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
+from tests.schemas import validate
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ def test_the_document_holds_to_its_schema(command: Command, config: Path, words:
     config.write_text('mouse = "no"\nrecent = true\n')
     document = json.loads(command("config", *words, "--json").out)
 
-    jsonschema.validate(document, json_schema("shardscope.settings/1"))
+    validate(document, "shardscope.settings/1")
     assert document["exists"]
     assert {"name": "recent", "value": True, "source": "file", "line": 2} in document["settings"]
     assert document["blockers"][0]["code"] == "settings.value"

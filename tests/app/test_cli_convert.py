@@ -5,14 +5,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import MANIFEST_NAME, RUN_NAME
 from tests.app.terminal import Command, run
 from tests.checkpoints import write_json, write_sharded
+from tests.schemas import validate
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 DCP = str(FIXTURES / "dcp/fsdp2_odd_world2/checkpoint")
@@ -29,7 +28,7 @@ def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 def document(text: str, schema: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == schema
-    jsonschema.validate(found, json_schema(schema))
+    validate(found, schema)
     return found
 
 

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from tests.app.terminal import Command
 from tests.formats.decoding import expected
+from tests.schemas import validate
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 NAMES = sorted(
@@ -36,7 +35,7 @@ def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 def document(text: str, schema: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == schema
-    jsonschema.validate(found, json_schema(schema))
+    validate(found, schema)
     return found
 
 

@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
 from tests.checkpoints import LLAMA, write_json, write_safetensors
+from tests.schemas import validate
 from tests.test_differences import changed
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -41,7 +40,7 @@ def two(tmp_path: Path) -> tuple[str, str]:
 def document(text: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == "shardscope.diff/1"
-    jsonschema.validate(found, json_schema("shardscope.diff/1"))
+    validate(found, "shardscope.diff/1")
     return found
 
 

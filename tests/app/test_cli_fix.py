@@ -6,13 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command, run
 from tests.mending.files import entry, numbers, save, write
+from tests.schemas import validate
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 LLAMA = FIXTURES / "hf/llama_sharded/checkpoint"
@@ -36,7 +35,7 @@ def half(tmp_path: Path) -> Path:
 def document(text: str, schema: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == schema
-    jsonschema.validate(found, json_schema(schema))
+    validate(found, schema)
     return found
 
 

@@ -5,16 +5,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import DESCRIPTOR, ERROR
 from shardscope.engine.model.text import UNSAFE
 from tests.app.terminal import Command, environment, process, run
 from tests.checkpoints import LLAMA, write_safetensors, write_sharded
 from tests.hostile import HOSTILE
+from tests.schemas import validate
 
 GROUPS = (
     "classification",
@@ -53,7 +52,7 @@ def test_one_command_gives_one_valid_document(command: Command, sharded: Path, p
     said = command("inspect", str(sharded / part), "--json")
     document = json.loads(said.out)
 
-    jsonschema.validate(document, json_schema(DESCRIPTOR))
+    validate(document, DESCRIPTOR)
     assert said.err == ""
     assert set(GROUPS) <= set(document)
     assert said.out.endswith("}\n")
@@ -66,7 +65,7 @@ def test_what_fails_closed_is_still_a_valid_descriptor(command: Command, sharded
     said = command("inspect", str(sharded), "--json")
     document = json.loads(said.out)
 
-    jsonschema.validate(document, json_schema(DESCRIPTOR))
+    validate(document, DESCRIPTOR)
     assert said.code == ExitCode.BLOCKED
     assert document["classification"]["status"] == "refused"
 
@@ -89,7 +88,7 @@ def test_a_missing_path_is_said(command: Command, tmp_path: Path, flags: tuple[s
 
     assert said.code == ExitCode.UNREADABLE
     if flags:
-        jsonschema.validate(json.loads(said.out), json_schema(ERROR))
+        validate(json.loads(said.out), ERROR)
         assert json.loads(said.out)["error"]["code"] == "source.missing"
     else:
         assert said.out == ""

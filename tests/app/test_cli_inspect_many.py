@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope import engine
 from shardscope.app.cli.inspect_many import outcomes
 from shardscope.app.cli.session import Session
 from shardscope.engine.inspection import Inspection
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.schemas import DESCRIPTORS, ERROR
@@ -18,6 +16,7 @@ from shardscope.engine.model.text import UNSAFE
 from tests.app.terminal import Command
 from tests.checkpoints import write_sharded
 from tests.hostile import HOSTILE
+from tests.schemas import validate
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def test_the_document_holds_each_descriptor_as_for_one_path(
     said = command("inspect", *paths, "--json")
     document = json.loads(said.out)
 
-    jsonschema.validate(document, json_schema(DESCRIPTORS))
+    validate(document, DESCRIPTORS)
     alone = [json.loads(command("inspect", path, "--json").out) for path in paths]
     assert alone[1]["schema"] == ERROR
     assert document["descriptors"] == [alone[0], None, alone[2], alone[0]]

@@ -3,16 +3,15 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import LAYOUT, PICKLES
 from tests import torchfiles
 from tests.app.terminal import Command
 from tests.checkpoints import safetensors_bytes, write_safetensors, write_sharded
 from tests.hostile import HOSTILE
+from tests.schemas import validate
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 def document(command: Command, name: str, *arguments: str) -> dict[str, object]:
     """Run a command with `--json` and hold what it printed against its schema."""
     printed: dict[str, object] = json.loads(command(*arguments, "--json").out)
-    jsonschema.validate(printed, json_schema(name))
+    validate(printed, name)
     assert printed["schema"] == name
     return printed
 

@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
 from shardscope.app.cli.map import COMMANDS
 from shardscope.engine.geometry.pieces.budget import Budget
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.schemas import (
@@ -25,6 +23,7 @@ from shardscope.engine.model.shardmap import DeviceMesh, TensorMap
 from shardscope.engine.model.text import UNSAFE
 from tests.app.terminal import Command
 from tests.app.test_cli_completion import asked
+from tests.schemas import validate
 from tests.test_imports import ARRAYS, COMMAND, FRAMEWORKS, SCREEN, modules_after
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "maps"
@@ -52,7 +51,7 @@ def save(path: Path, tensors: dict[str, Any], ranks: int = 2) -> str:
 
 def valid(text: str, schema: str) -> Any:
     document = json.loads(text)
-    jsonschema.validate(document, json_schema(schema))
+    validate(document, schema)
     return document
 
 

@@ -5,16 +5,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.engine import ModelOptions, explain_model
 from shardscope.engine.decoding import Decoding
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
 from tests.checkpoints import write_json, write_safetensors
+from tests.schemas import validate
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
@@ -31,7 +30,7 @@ def command(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 def document(text: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == "shardscope.model/1"
-    jsonschema.validate(found, json_schema("shardscope.model/1"))
+    validate(found, "shardscope.model/1")
     return found
 
 

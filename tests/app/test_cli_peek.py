@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
+from tests.schemas import validate
 
 HOSTILE = "w.\x1b[31m[red]\u202e" + "x" * 300
 
@@ -94,7 +93,7 @@ def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
     said = command("peek", path, "weight", "--histogram", "--heat", "--channels", "--json", "--slice", "0")
 
     found = json.loads(said.out)
-    jsonschema.validate(found, json_schema("shardscope.peek/1"))
+    validate(found, "shardscope.peek/1")
     assert found["selected"] == [5, 200]
     assert found["grid"]["values"][0][:3] == ["nan", "inf", "-inf"]
     assert (found["statistics"]["nans"], found["statistics"]["positive_infinite"]) == (1, 1)

@@ -8,10 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import (
     DESCRIPTOR,
@@ -22,6 +20,7 @@ from shardscope.engine.model.schemas import (
 )
 from tests.app.terminal import Command
 from tests.checkpoints import write_safetensors, write_sharded
+from tests.schemas import validate
 from tests.test_imports import (
     ARRAYS,
     COMMAND,
@@ -66,7 +65,7 @@ def test_a_bundle_has_every_field(command: Command, sharded: Path, tmp_path: Pat
 
     assert said.code == ExitCode.OK, said.err
     for name, schema in (("report", REPORT), ("descriptor", DESCRIPTOR), ("manifest", REPORT_MANIFEST)):
-        jsonschema.validate(documents[f"{name}.json"], json_schema(schema))
+        validate(documents[f"{name}.json"], schema)
     report = documents["report.json"]
     assert report["model"] == {"id": "acme/llama-7b", "revision": REVISION}
     assert report["desired"] == "convert"
@@ -119,7 +118,7 @@ def test_a_report_about_every_fixture_is_made_and_drawn(command: Command, tmp_pa
 
     assert (said.code, drawn.code) == (ExitCode.OK, ExitCode.OK), said.err + drawn.err
     documents = opened(bundle)
-    jsonschema.validate(documents["descriptor.json"], json_schema(DESCRIPTOR))
+    validate(documents["descriptor.json"], DESCRIPTOR)
     assert "Report" in drawn.out
 
 
@@ -209,8 +208,8 @@ def test_show_and_diff_need_no_checkpoint(command: Command, sharded: Path, tmp_p
     compared = command("report", "diff", str(one), str(other), "--json")
     difference = json.loads(compared.out)
 
-    jsonschema.validate(shown, json_schema(REPORT_BUNDLE))
-    jsonschema.validate(difference, json_schema(REPORT_DIFFERENCE))
+    validate(shown, REPORT_BUNDLE)
+    validate(difference, REPORT_DIFFERENCE)
     assert command("report", "show", str(one)).out.startswith("Hugging Face safetensors")
     assert compared.code == ExitCode.BLOCKED
     assert {"report.desired", "descriptor.source.files"} <= {each["place"] for each in difference["changes"]}

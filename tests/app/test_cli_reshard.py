@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
 from tests.convert.reshards import FIXTURES, assert_equal, llama, ranks_of
+from tests.schemas import validate
 
 DCP = str(FIXTURES / "dcp/model_optim_world2/checkpoint")
 
@@ -29,7 +28,7 @@ def model(tmp_path: Path) -> str:
 def document(text: str, schema: str) -> Any:
     found = json.loads(text)
     assert found["schema"] == schema
-    jsonschema.validate(found, json_schema(schema))
+    validate(found, schema)
     return found
 
 

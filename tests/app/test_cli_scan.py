@@ -3,17 +3,16 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from shardscope.app.cli.scan import text_lines
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.scan import ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from tests.app.terminal import Command
+from tests.schemas import validate
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def test_a_gate_closes_at_its_severity(command: Command, path: str, least: str, 
 def test_the_document_keeps_its_schema(command: Command, path: str) -> None:
     found = json.loads(command("scan", path, "--json").out)
 
-    jsonschema.validate(found, json_schema("shardscope.scan/1"))
+    validate(found, "shardscope.scan/1")
     assert [each["code"] for each in found["findings"]] in (
         ["scan.zeros", "scan.constant"],
         ["scan.constant", "scan.zeros"],

@@ -3,13 +3,12 @@
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import MAP_EXPLANATION
 from tests.app.terminal import Command
+from tests.schemas import validate
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MEGATRON = str(FIXTURES / "megatron" / "legacy_tp2_pp2" / "checkpoint")
@@ -36,7 +35,7 @@ def test_a_tensor_of_a_header_is_one_holder(command: Command) -> None:
     said = command("tensors", LLAMA, "--map", "lm_head.weight", "--json")
     assert said.code == ExitCode.OK
     document = json.loads(said.out)
-    jsonschema.validate(document, json_schema(MAP_EXPLANATION))
+    validate(document, MAP_EXPLANATION)
     (tensor,) = document["tensors"]
     assert tensor["shape"] == [96, 32]
     assert [shard["ranks"] for shard in tensor["shards"]] == [[0]]

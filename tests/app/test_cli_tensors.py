@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
 import shardscope.engine
 from shardscope.app.cli.tensors import chosen, csv_parts, json_parts, text_parts
 from shardscope.engine.model.descriptor import TensorsOverview
-from shardscope.engine.model.documents import TensorsDocument, json_schema
+from shardscope.engine.model.documents import TensorsDocument
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 from shardscope.engine.model.tensors import TensorTable
@@ -24,6 +23,7 @@ from tests.app.fakes import FakeInspection, entry, inspection, llama_rows, tenso
 from tests.app.terminal import Command
 from tests.checkpoints import write_safetensors
 from tests.hostile import HOSTILE
+from tests.schemas import validate
 
 Rows = list[tuple[str, str, tuple[int, ...], int, str]]
 SMALL: Rows = [
@@ -131,7 +131,7 @@ def test_the_document_is_valid_and_its_ranges_are_half_open(
     said = command("tensors", "x", "--json")
     document = json.loads(said.out)
 
-    jsonschema.validate(document, json_schema(TENSORS))
+    validate(document, TENSORS)
     assert (document["count"], document["opaque_files"]) == (3, 0)
     assert document["tensors"][1] == {
         "name": "a.weight",

@@ -5,11 +5,9 @@ import os
 import signal
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.app.cli.watch import line
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import WATCH
 from shardscope.engine.model.text import UNSAFE
@@ -18,6 +16,7 @@ from shardscope.engine.model.wholeness import Whole
 from tests.app.terminal import Command, process
 from tests.checkpoints import write_sharded
 from tests.hostile import HOSTILE
+from tests.schemas import validate
 
 SOON = ("--settle", "0", "--interval", "0.05")
 
@@ -55,7 +54,7 @@ def test_a_program_gets_one_compact_object_a_line_and_none_twice(
         said = command("watch", str(run), "--once", "--json", "--known", str(log), *SOON)
         events = [json.loads(text) for text in said.out.splitlines()]
         for event in events:
-            jsonschema.validate(event, json_schema(WATCH))
+            validate(event, WATCH)
         assert [event["event"] for event in events] == ["complete", "ended"][again:]
         assert events[-1]["tally"] == {"complete": 1, "incomplete": 0, "others": 0}
         log.write_text(log.read_text() + said.out if again else said.out)

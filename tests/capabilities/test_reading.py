@@ -10,10 +10,10 @@ import pytest
 
 from shardscope.engine import read_capability
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.schemas import CAPABILITY
 from tests.capabilities.statements import DCP, as_document
+from tests.schemas import validate
 
 
 def written(tmp_path: Path, document: Any) -> Path:
@@ -30,7 +30,7 @@ def refusal(path: Path, limits: Limits | None = None) -> str:
 
 
 def test_a_capability_is_read_as_it_was_written(tmp_path: Path) -> None:
-    jsonschema.validate(as_document(), json_schema(CAPABILITY))
+    validate(as_document(), CAPABILITY)
     assert read_capability(written(tmp_path, as_document())) == DCP
 
 
@@ -67,7 +67,7 @@ def test_the_example_of_the_documentation_is_one(tmp_path: Path) -> None:
 def test_what_is_not_exact_or_not_listed_is_refused(tmp_path: Path, field: str, value: Any) -> None:
     document = as_document(**{field: value})
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, json_schema(CAPABILITY))
+        validate(document, CAPABILITY)
     expected = "document.schema_unknown" if field == "schema" else "document.invalid"
 
     assert refusal(written(tmp_path, document)) == expected

@@ -7,7 +7,6 @@ import stat
 import threading
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
@@ -20,7 +19,6 @@ from shardscope.engine.convert.stage import staging as staging_module
 from shardscope.engine.convert.stage.promotion import promote
 from shardscope.engine.convert.stage.staging import Staging
 from shardscope.engine.model.codes import CODES
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.staging import FileRecord
@@ -37,6 +35,7 @@ from tests.convert.targets import (
     needs_root,
     read,
 )
+from tests.schemas import validate
 
 
 def enter(target: Path | str, *, replace: bool = False, sources: tuple[Path, ...] = ()) -> None:
@@ -59,7 +58,7 @@ def test_the_staging_folder_is_a_marked_private_sibling(tmp_path: Path) -> None:
         assert marker is not None
         assert (marker.target, marker.state, life(marker.owner)) == ("out", "staging", Life.ALIVE)
         text = (folder / os.fsdecode(MARKER)).read_text()
-        jsonschema.validate(json.loads(text), json_schema("shardscope.staging/1"))
+        validate(json.loads(text), "shardscope.staging/1")
         assert str(tmp_path) not in text
         assert staging.control_bytes() == len(text) + (folder / os.fsdecode(JOURNAL)).stat().st_size
         assert not (tmp_path / "out").exists()

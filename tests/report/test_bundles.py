@@ -8,17 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.descriptor import to_json
-from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.report import archive, reading
 from shardscope.engine.report.building import MEMBERS
 from shardscope.engine.reporting import Prepared, Request, compare_reports, prepare_report
 from tests.checkpoints import write_sharded
+from tests.schemas import validate
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def test_what_was_written_is_read_back(tmp_path: Path, prepared: Prepared, name:
 
     assert found.report == prepared.built.report
     assert found.descriptor == prepared.built.descriptor
-    jsonschema.validate(json.loads(to_json(found)), json_schema(found.schema))
+    validate(json.loads(to_json(found)), found.schema)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
     assert not os.stat(tmp_path / name).st_mode & 0o077
 
