@@ -17,7 +17,9 @@ from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Tone
 
-Kind = Literal["heading", "stop", "lost", "wrong", "mended", "added", "removed", "changed", "kept"]
+Kind = Literal[
+    "heading", "stop", "lost", "wrong", "salvaged", "mended", "added", "removed", "changed", "kept"
+]
 SIGN: Final = 4
 """Cells before what a row says."""
 _TONES: Final[dict[Kind, Tone]] = {
@@ -25,6 +27,7 @@ _TONES: Final[dict[Kind, Tone]] = {
     "stop": Tone.STOP,
     "lost": Tone.STOP,
     "wrong": Tone.CAUTION,
+    "salvaged": Tone.CAUTION,
     "mended": Tone.OK,
     "added": Tone.OK,
     "removed": Tone.CAUTION,
@@ -64,11 +67,12 @@ def lines_of(document: FixDocument) -> Iterator[Line]:
         for gone in document.lost:
             yield _lost(gone)
     if document.found:
-        count = sum(item.mended for item in document.found)
-        yield Line("heading", f"Wrong in the source  {len(document.found):,}", f"{count:,} mended")
-        for each in document.found:
-            kind: Kind = "mended" if each.mended else "wrong"
-            yield Line(kind, f"{becomes(each)}  {shown(each.blocker.message)}", each.blocker.code)
+        wrong = [_ailment(each) for each in document.found]
+        kinds: tuple[Kind, ...] = ("mended", "salvaged")
+        counts = {kind: sum(line.kind == kind for line in wrong) for kind in kinds}
+        said = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) or "none mended"
+        yield Line("heading", f"Wrong in the source  {len(wrong):,}", said)
+        yield from wrong
     for section in sections(document):
         yield Line("heading", f"{section.title}  {len(section.rows):,}")
         for row in section.rows:
@@ -84,6 +88,12 @@ def becomes(item: Ailment) -> str:
     if item.mended:
         return "salvaged" if item.repair == "salvage" else "mended"
     return "stays" if item.repair is None else f"needs {item.repair}"
+
+
+def _ailment(item: Ailment) -> Line:
+    word = becomes(item)
+    kind: Kind = "salvaged" if word == "salvaged" else "mended" if item.mended else "wrong"
+    return Line(kind, f"{word}  {shown(item.blocker.message)}", item.blocker.code)
 
 
 def _change(row: Row) -> Line:
@@ -105,7 +115,7 @@ def sign(kind: Kind, glyphs: Glyphs) -> str:
     match kind:
         case "stop" | "lost":
             return glyphs.stop
-        case "wrong":
+        case "wrong" | "salvaged":
             return glyphs.caution
         case "mended":
             return glyphs.ok
@@ -169,7 +179,7 @@ class FixRows(VirtualRows):
             return self._said(f" {item.says}", tone, item.why, self.room, style)
         mark = self.segment((f"  {sign(item.kind, self.glyphs)}", tone), SIGN, style)
         says = tone if item.kind in ("stop", "lost", "kept") else Tone.PLAIN
-        return [mark, *self._said(item.says, says, item.why, max(1, self.room - SIGN), style)]
+        return [mark, *self._said(item.says, says, item.why, max(1, self.room - SIGN - 1), style)]
 
     def _said(self, says: str, tone: Tone, why: str, room: int, style: Style | None) -> list[Segment]:
         """Return a text, and after it what explains it as far as there is room."""

@@ -6,9 +6,8 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from shardscope.app.explorer.dialogs import Dialog
-from shardscope.engine.model.fix import FixDocument
-from shardscope.widgets.fix_rows import FixRows, Line, changing
-from shardscope.widgets.fix_words import summary
+from shardscope.app.explorer.fix.made import Made
+from shardscope.widgets.fix_rows import FixRows, Line
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Part, Tone, content
 
@@ -43,22 +42,21 @@ class ChangesStep(Vertical):
         yield Static(id="counts")
         yield self.rows
 
-    def show(self, document: FixDocument | None, lines: tuple[Line, ...], without: str) -> None:
+    def show(self, made: Made | None, *, losing: bool = False, without: str = "") -> None:
         """Show the changes of a fix; `without` says why there are none where there is no plan."""
-        if document is None:
+        if made is None:
             self.query_one("#facts", Static).update(content((without, Tone.STRONG)))
             self.query_one("#counts", Static).update(content(""))
             self.rows.say_when_empty("No change to show")
             self.rows.show(())
             return
-        gone = len(document.lost)
-        counted: Part = (changing(lines), Tone.STOP if gone else Tone.MUTED)
-        self.query_one("#facts", Static).update(content((summary(document), Tone.STRONG)))
+        counted: Part = (made.changing, Tone.STOP if losing else Tone.MUTED)
+        self.query_one("#facts", Static).update(content((made.summary, Tone.STRONG)))
         self.query_one("#counts", Static).update(
             content(counted, ("   enter tells a row in full", Tone.MUTED))
         )
         self.rows.say_when_empty("Nothing would change: the output would be the source over again")
-        self.rows.show(lines)
+        self.rows.show(made.lines)
 
     @on(VirtualRows.RowHighlighted)
     def _highlighted(self, event: VirtualRows.RowHighlighted) -> None:

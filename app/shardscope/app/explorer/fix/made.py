@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from shardscope.app.explorer.fix.draft import Draft
 from shardscope.engine.model.fix import FixDocument
-from shardscope.widgets.fix_rows import Line, lines_of
+from shardscope.widgets.fix_rows import Line, changing, lines_of
+from shardscope.widgets.fix_words import counts, summary
 
 if TYPE_CHECKING:
     from shardscope.engine.fixing import FixLook
@@ -30,6 +31,12 @@ class Made(Struct, frozen=True):
     """The changes of a fix, as far as a screen shows them."""
 
     lines: tuple[Line, ...]
+    summary: str
+    """What is done and made, in one line."""
+    counts: str
+    """How much changes, by what it is a change of."""
+    changing: str
+    """How many rows there are of each kind."""
     renamed: tuple[tuple[str, str], ...]
     """The first of them, old and new, exact."""
     renames: int
@@ -52,7 +59,15 @@ def _fitting(pattern: str, names: Iterable[str]) -> Matched:
 def made_of(document: FixDocument) -> Made:
     """Return the changes of a fix."""
     renames = list(_renames(document))
-    return Made(tuple(lines_of(document)), tuple(renames[:SHOWN]), len(renames))
+    lines = tuple(lines_of(document))
+    return Made(
+        lines,
+        summary(document),
+        counts(document),
+        changing(lines),
+        tuple(renames[:SHOWN]),
+        len(renames),
+    )
 
 
 def _renames(document: FixDocument) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from shardscope.engine.model.repair import Lost
 from shardscope.engine.model.secrets import shown
 from shardscope.widgets.figures import plural
 from shardscope.widgets.fix_rows import becomes
-from shardscope.widgets.fix_words import DOES, counts, lost, summary
+from shardscope.widgets.fix_words import DOES, lost
 from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, heading
 from shardscope.widgets.plan_paragraphs import sentences
@@ -38,7 +38,6 @@ class Comes(Struct, frozen=True):
     refused: Blocker | None = None
     looked: bool = False
     """Whether what is wrong is known."""
-    planning: bool = False
 
 
 def page(draft: Draft, known: Known, comes: Comes, here: str, glyphs: Glyphs) -> Iterator[Paragraph]:
@@ -98,7 +97,8 @@ def _ailment(item: Ailment, glyphs: Glyphs) -> Iterator[Paragraph]:
     elif item.repair is None or item.blocker.severity is Severity.INFO:
         mark = (f"{glyphs.note} stays  ", Tone.MUTED)
     else:
-        mark = (f"{glyphs.caution} {item.repair} mends it ({KEYS[item.repair]})  ", Tone.CAUTION)
+        does = "saves the rest" if item.repair == "salvage" else "mends it"
+        mark = (f"{glyphs.caution} {item.repair} {does} ({KEYS[item.repair]})  ", Tone.CAUTION)
     yield Paragraph((mark, shown(item.blocker.message), (f"  {item.blocker.code}", Tone.MUTED)), hang=2)
 
 
@@ -174,8 +174,9 @@ def _comes_to(draft: Draft, comes: Comes, glyphs: Glyphs) -> Iterator[Paragraph]
         yield from heading("Planning", "nothing is written")
     else:
         yield from heading("Comes to", "n shows every change")
-        yield Paragraph((summary(comes.document),))
-        yield Paragraph(((counts(comes.document), Tone.MUTED),))
+        if comes.made is not None:
+            yield Paragraph((comes.made.summary,))
+            yield Paragraph(((comes.made.counts, Tone.MUTED),))
         for item in comes.document.plan.blockers[:1]:
             yield from heading("In the way")
             yield from sentences(item, glyphs)

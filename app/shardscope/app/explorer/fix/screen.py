@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from shardscope.engine.fixing import Fix as Fixed
     from shardscope.engine.fixing import FixLook
     from shardscope.engine.inspection import Inspection
+    from shardscope.widgets.told import Telling
 
 CHOOSABLE = frozenset({"fix.several_sets", "fix.no_match"})
 """Why nothing can be looked at until weight files are chosen by name."""
@@ -303,17 +304,19 @@ class Fix(OutputFrame):
     def draw_present(self) -> None:
         """Show the draft and what it comes to, where the present step says it."""
         for form in self.query(FixForm):
-            here = form.choices.here
-            form.show(self.draft, self.known, telling_of(page, self.draft, self.known, self.comes, here))
+            form.show(self.draft, self.known, self._page(form.choices.here))
         if self.step is Step.WHERE:
             for each in self.query(Form):
                 telling = telling_of(where_page, self.draft, self.look, self.earlier, self.plan)
                 each.show(self.draft, self.known, telling)
         for step in self.query(ChangesStep):
             if self.fixed is None:
-                step.show(None, (), self.hindrance or "Planning")
+                step.show(None, without=self.hindrance or "Planning")
             else:
-                step.show(self.fixed[0].document, self.fixed[1].lines, "")
+                step.show(self.fixed[1], losing=bool(self.fixed[0].document.lost))
+
+    def _page(self, here: str) -> "Telling":
+        return telling_of(page, self.draft, self.known, self.comes, here)
 
     @property
     def comes(self) -> Comes:
@@ -333,8 +336,8 @@ class Fix(OutputFrame):
     @on(FixChoices.Moved)
     def _moved(self, event: FixChoices.Moved) -> None:
         event.stop()
-        if self.step is Step.WHAT:
-            self.draw_present()
+        for form in self.query(FixForm):
+            form.page.show(self._page(form.choices.here))
 
     # Keys
 

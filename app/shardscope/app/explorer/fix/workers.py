@@ -33,6 +33,7 @@ def look(calls: Fixes, target: Target, draft: Draft, found: "Inspection", cancel
     except Fault as fault:
         post(NotLooked(draft, blocker(fault.finding, target.path)))
     else:
+        _ = seen.survey.lost  # sorted out here, and kept: the screen's own thread stays free for keys
         post(Looked(draft, seen, keys_of(file.metadata for file in seen.survey.files)))
 
 
