@@ -32,14 +32,14 @@ def test_path_is_told_whether_it_exists_or_not(command: Command, config: Path) -
 def test_show_tells_values_and_where_they_come_from(
     command: Command, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config.write_text('theme = "dracula"\nmouse = false\n\n[keys]\n"explore.files" = "F"\n')
+    config.write_text('theme = "dracula"\nmouse = false\n\n[keys]\n"explore.files" = "H"\n')
     lines = {line.split()[0]: line.split()[1:] for line in command("config", "show").out.splitlines()[1:]}
 
     assert lines["theme"] == ["dracula", "line", "1"]
     assert lines["mouse"] == ["false", "line", "2"]
     assert lines["recent"] == ["false", "default"]
     assert lines["memory"] == ["256MiB", "default"]
-    assert lines["keys.explore.files"] == ["F", "line", "5"]
+    assert lines["keys.explore.files"] == ["H", "line", "5"]
 
     monkeypatch.setenv("NO_COLOR", "1")
     assert command("config", "show").out.splitlines()[1].split() == ["theme", "ansi-dark", "environment"]

@@ -185,7 +185,7 @@ async def test_settings_that_are_broken_are_said_and_the_defaults_hold(
 
 
 async def test_keys_are_moved_and_a_warning_is_a_note_in_passing(tmp_path: Path) -> None:
-    words = 'digest = "none"\ncolour = 1\nmemory = "512MiB"\n[keys]\n"explore.files" = "F"\n'
+    words = 'digest = "none"\ncolour = 1\nmemory = "512MiB"\n[keys]\n"explore.files" = "H"\n'
     app = configured(tmp_path, words)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
@@ -194,7 +194,7 @@ async def test_keys_are_moved_and_a_warning_is_a_note_in_passing(tmp_path: Path)
         assert [each.message for each in app._notifications] == [
             "Line 2 of the settings: there is no setting colour."
         ]
-        await pilot.press("F")
+        await pilot.press("H")
         await settle(pilot)
         assert app.screen.query_one("FileTree").has_focus
         assert isinstance(app.screen, Explore)
