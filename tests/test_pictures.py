@@ -12,7 +12,7 @@ from tests.conftest import SIZES
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)")
 DRAWN = {f"snapshots/test_explorer_families/test_screen[{screen}].svg" for screen in FAMILIES} | {
-    f"snapshots/{module}/test_screen[{screen}-{width}x{height}].svg"
+    f"snapshots/{module}/test_screen[{screen}][{width}x{height}].svg"
     for module, screens in (("test_explorer_screens", SCREENS), ("test_explorer_decode_screens", DECODING))
     for screen in screens
     for width, height in SIZES
