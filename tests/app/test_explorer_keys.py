@@ -18,6 +18,8 @@ from shardscope.app.explorer.help.helping import Help
 from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.help.keys import key_rows
 from shardscope.app.settings.checks import KEY
+from shardscope.app.settings.nouns import Settings, SettingsRead
+from tests.app.conversions import text
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
 
@@ -59,14 +61,15 @@ def test_settings_know_every_class_that_binds_keys() -> None:
 
 
 async def test_a_key_can_be_remapped_by_its_id() -> None:
-    app = explorer(FakeEngine(llama()))
-    app.set_keymap({"explore.files": "F"})
+    keys = (("explore.files", "H"), ("explore.model", "K,J"))
+    app = explorer(FakeEngine(llama()), settings=SettingsRead("", exists=True, settings=Settings(keys=keys)))
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("F")
+        assert "K model V scan values" in text(app)  # the summary says the key of the settings
+        await pilot.press("H")
         await settle(pilot)
         assert app.screen.query_one("FileTree").has_focus
-        assert "F" in next(row.keys for row in key_rows(app.screen) if row.id == "explore.files")
+        assert "H" in next(row.keys for row in key_rows(app.screen) if row.id == "explore.files")
 
 
 async def test_five_hints_fit_on_a_small_terminal() -> None:
@@ -104,7 +107,10 @@ async def test_the_palette_has_everything_that_keys_do(key: str) -> None:
     app = explorer(FakeEngine(llama()))
     async with app.run_test() as pilot:
         await settle(pilot)
-        titles = {command.title for command in app.get_system_commands(app.screen)}
+        listed = [command.title for command in app.get_system_commands(app.screen)]
+        assert listed[:5] == ["Model", "Scan values", "Compare", "Convert", "Fix"]  # the ways on
+        assert listed.index("Files") < listed.index("Back") < listed.index("Look again")
+        titles = set(listed)
         assert titles >= {panel.title for panel in PANELS}
         assert titles >= {
             "Files",

@@ -49,13 +49,19 @@ def _codes() -> "type[Provider]":
     return Codes
 
 
+def _commands() -> "type[Provider]":
+    from shardscope.app.explorer.help.palette import Commands
+
+    return Commands
+
+
 class Explorer(App[ExitCode]):
     """`shardscope [PATH]`: looks at one checkpoint, or asks which."""
 
     TITLE = "shardscope"
     CSS_PATH: ClassVar = list(SHEETS)
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar = {*App.COMMANDS, _codes}
+    COMMANDS: ClassVar = {_commands, _codes}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("colon", "command_palette", "Commands", id="app.palette", tooltip="Find and run any command"),
         Binding(
@@ -343,11 +349,10 @@ class Explorer(App[ExitCode]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the commands of the palette: everything that a key does, and the choice of a theme."""
-        from shardscope.app.explorer.help.keys import key_rows
+        from shardscope.app.explorer.help.palette import offered
 
-        for row in key_rows(screen):
-            if row.enabled and row.in_palette:
-                yield SystemCommand(row.description, f"{row.tooltip} ({row.shown_keys})", row.run)
+        for row in offered(screen):
+            yield SystemCommand(row.description, f"{row.tooltip} ({row.shown_keys})", row.run)
         yield SystemCommand("Theme", "Choose the colours of the explorer", self.action_change_theme)
 
     @on(Worker.StateChanged)

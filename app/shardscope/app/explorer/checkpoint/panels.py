@@ -184,14 +184,10 @@ def _fill_preview(panel: Any, found: Found) -> None:
         panel.show(found.preview.title, found.preview.lines, found.preview.note, found.blocks)
 
 
-def _next(found: Found) -> tuple[tuple[str, str], ...]:
-    """Return what the summary says to press next."""
-    keys = [("3", "blockers"), ("6", "tensors"), ("y", "copy command"), ("?", "keys")]
-    if found.asked is not None:
-        keys.insert(2, ("9", "pickles"))
-    if found.parts:
-        keys.insert(0, ("o", "choose one" if found.parts[0].is_save else "open a part"))
-    return tuple(keys)
+def _fill_summary(panel: Any, found: Found) -> None:
+    from shardscope.app.explorer.checkpoint.onward import hints
+
+    panel.show(found.descriptor, found.host, hints(panel, found), found.offered)
 
 
 PANELS: Final = (
@@ -201,7 +197,7 @@ PANELS: Final = (
         "The answer at a glance",
         _summary,
         lambda found: (found.descriptor.classification, found.descriptor.blockers),
-        lambda panel, found: panel.show(found.descriptor, found.host, _next(found), found.offered),
+        _fill_summary,
     ),
     Panel(
         "evidence",

@@ -1,7 +1,52 @@
-"""What the command palette offers beside the keys of the screen: an explanation of every code."""
+"""What the command palette offers: what the keys of the screen do, what is asked for most first, and an explanation of every code."""
 
+from typing import Any, Final
+
+from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.screen import Screen
+from textual.system_commands import SystemCommandsProvider
+
+from shardscope.app.explorer.help.hints import ORDER
+from shardscope.app.explorer.help.keys import KeyRow, key_rows
+
+FIRST: Final = (
+    "explore.part",
+    "explore.decode",
+    "explore.model",
+    "explore.scan",
+    "explore.compare",
+    "explore.convert",
+    "explore.fix",
+    "explore.report",
+    "explore.peek",
+    "explore.shard_map",
+)
+"""What a person who opens the palette of a checkpoint without knowing its name most likely wants."""
+
+
+def offered(screen: Screen[Any]) -> list[KeyRow]:
+    """Return what keys do now: the ways on first, then what the foot of the screen has, then the rest by the alphabet."""
+
+    def place(row: KeyRow) -> tuple[int, int, str]:
+        if row.id in FIRST:
+            return 0, FIRST.index(row.id), ""
+        if row.show and row.keys != ("esc",) and not isinstance(row.node, App):
+            return 1, ORDER.index(row.id) if row.id in ORDER else len(ORDER), row.description
+        return 2, 0, row.description
+
+    return sorted((row for row in key_rows(screen) if row.enabled and row.in_palette), key=place)
+
+
+class Commands(SystemCommandsProvider):
+    """What the keys do, in the order in which it is offered; Textual would list it by the alphabet."""
+
+    async def discover(self) -> Hits:
+        """Yield everything."""
+        for name, says, run, listed in self.app.get_system_commands(self.screen):
+            if listed:
+                yield DiscoveryHit(name, run, help=says)
 
 
 class Codes(Provider):
