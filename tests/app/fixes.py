@@ -15,6 +15,7 @@ from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.fix.calls import FIXES, Fixes
 from shardscope.app.explorer.fix.changes_step import ChangesStep
 from shardscope.app.explorer.fix.draft import Draft
+from shardscope.app.explorer.fix.forms import FixForm
 from shardscope.app.explorer.fix.screen import Fix
 from shardscope.app.explorer.output.admission import Admission
 from shardscope.app.explorer.output.calls import Conduct
@@ -118,21 +119,28 @@ def is_typing(screen: Fix) -> bool:
     return any(form.is_typing and form.query_one(TypedInput).has_focus for form in screen.query(Form))
 
 
-async def type_in(pilot: Pilot[Any], screen: Fix, key: str, text: str, *, enter: bool = True) -> None:
-    """Press the key of a choice and type into its line."""
+async def type_in(
+    pilot: Pilot[Any], screen: Fix, key: str, text: str, taken: Callable[[], bool], *, enter: bool = True
+) -> None:
+    """Press the key of a choice and type into its line; `taken` tells whether the draft has heard of it."""
     await pilot.press(key)
     await until(pilot, lambda: is_typing(screen))
-    await pilot.press(*text)
-    await until(pilot, lambda: screen.query_one(TypedInput).value == text and screen.is_settled)
-    if enter:
-        await pilot.press("enter")
-        await until(pilot, lambda: not is_typing(screen) and screen.is_settled)
+    await pilot.press(*text, *(["enter"] if enter else []))
+    await until(pilot, lambda: taken() and is_typing(screen) is not enter and screen.is_settled)
 
 
 async def press(pilot: Pilot[Any], screen: Fix, *keys: str) -> None:
     """Press keys that change the draft, and wait for the plan of it."""
+    before = screen.draft
     await pilot.press(*keys)
-    await until(pilot, lambda: screen.is_settled)
+    await until(pilot, lambda: screen.draft != before and screen.is_settled)
+
+
+async def leave(pilot: Pilot[Any], screen: Fix) -> None:
+    """Go back from the first step."""
+    await until(pilot, lambda: screen.query(FixForm) and screen.query_one(FixForm).has_focus_within)
+    await pilot.press("escape")
+    await until(pilot, lambda: not screen.is_attached)
 
 
 async def to_changes(pilot: Pilot[Any], screen: Fix) -> ChangesStep:

@@ -22,7 +22,20 @@ from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.text import UNSAFE
 from shardscope.widgets.told import Told
 from tests.app.conversions import over_explore, text, until
-from tests.app.fixes import FIXTURES, STEADY, ask, begin, half, press, to_changes, to_target, type_in, wild
+from tests.app.fixes import (
+    FIXTURES,
+    STEADY,
+    ask,
+    begin,
+    half,
+    is_typing,
+    leave,
+    press,
+    to_changes,
+    to_target,
+    type_in,
+    wild,
+)
 from tests.conftest import Snap, settle
 from tests.mending.files import read
 
@@ -58,7 +71,7 @@ async def test_what_is_half_is_salvaged_from_the_first_key_to_the_manifest(snap:
         await until(pilot, lambda: isinstance(app.screen, Explore) and app.screen.state is State.READY)
         await pilot.press("3")
         await settle(pilot)
-        assert "can be mended: F" in text(app)
+        await until(pilot, lambda: "can be mended: F" in text(app))
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, Fix) and app.screen.step is Step.WHAT)
         await until(pilot, lambda: isinstance(app.screen, Fix) and app.screen.is_settled)
@@ -81,13 +94,13 @@ async def test_what_is_half_is_salvaged_from_the_first_key_to_the_manifest(snap:
         assert gone.says == "lost  model.layers.1.self_attn.q_proj.weight"
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(app.screen, WholeChange))
-        assert "bytes are there" in text(app)
+        await until(pilot, lambda: "bytes are there" in text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
 
         await to_target(pilot, screen, "out")
         await ask(pilot)
-        assert "LOST: 1 part" in text(app)
+        await until(pilot, lambda: "LOST: 1 part" in text(app))
         await at(pilot, snap, "admission")
         await pilot.press(*"fix", "enter")
         await until(pilot, lambda: screen.outcome)
@@ -111,7 +124,7 @@ async def test_options_show_at_once_what_they_come_to_and_a_command_says_the_sam
         assert chosen(screen) == ("index",)
         await at(pilot, snap, "wild")
         await press(pilot, screen, "m")
-        assert "metadata: say what (z)" in text(app)
+        await until(pilot, lambda: "metadata: say what (z)" in text(app))
         await pilot.press(*["down"] * 3)
         await settle(pilot)
         await at(pilot, snap, "metadata")
@@ -119,10 +132,11 @@ async def test_options_show_at_once_what_they_come_to_and_a_command_says_the_sam
         note = names.index("note") - screen.query_one(FixForm).choices.cursor
         await press(pilot, screen, *["down"] * note, "space")
         assert screen.draft.unset == ("note",)
-        await type_in(pilot, screen, "z", "run=19")
-        assert screen.draft.set == (("run", "19"),)
+        await type_in(pilot, screen, "z", "run=19", lambda: screen.draft.set == (("run", "19"),))
 
-        await type_in(pilot, screen, "t", "lm_head.*", enter=False)  # chooses drop, too
+        dropped = ("lm_head.*",)
+        await type_in(pilot, screen, "t", *dropped, lambda: screen.draft.drop == dropped, enter=False)
+        assert "drop" in chosen(screen)  # chosen with what it takes
         assert "1 tensor lm_head.*" in page(screen)
         await pilot.press("x")
         await until(pilot, lambda: screen.draft.drop == ("lm_head.*x",) and screen.is_settled)
@@ -130,8 +144,10 @@ async def test_options_show_at_once_what_they_come_to_and_a_command_says_the_sam
         assert screen.refused is not None
         assert screen.refused.code == "fix.no_match"
         await pilot.press("backspace", "enter")
-        await until(pilot, lambda: screen.draft.drop == ("lm_head.*",) and screen.is_settled)
-        await type_in(pilot, screen, "w", "model.")
+        await until(
+            pilot, lambda: screen.draft.drop == dropped and not is_typing(screen) and screen.is_settled
+        )
+        await type_in(pilot, screen, "w", "model.", lambda: screen.draft.prefixes == ("model.",))
         assert "4 names would change" in page(screen)
         await at(pilot, snap, "renames")
         for strip in app.screen._compositor.render_strips():
@@ -165,8 +181,8 @@ async def test_states_in_which_there_is_nothing_to_do_or_nothing_can_be_done(sna
         await pilot.press("n")
         await pilot.pause()
         assert screen.step is Step.CHANGES
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(app.screen, Explore))
+        await pilot.press("escape")
+        await leave(pilot, screen)
 
         Path("two").mkdir()
         for name in ("a", "b"):
@@ -182,12 +198,10 @@ async def test_states_in_which_there_is_nothing_to_do_or_nothing_can_be_done(sna
         await pilot.press(*"a.safetensors", "enter")
         await until(pilot, lambda: screen.seen is not None and screen.is_settled)
         assert "Nothing is wrong here" in page(screen)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, Explore))
+        await leave(pilot, screen)
 
         screen = await begin(pilot, str(DCP), convert=lambda: asked.append("convert"))
-        await settle(pilot)
-        assert "Here C converts it" in text(app)
+        await until(pilot, lambda: "Here C converts it" in text(app))
         await pilot.press("C")
         await until(pilot, lambda: asked and isinstance(app.screen, Explore))
 
@@ -213,7 +227,7 @@ async def test_a_run_is_stopped_and_one_that_fails_says_why() -> None:
         await until(pilot, lambda: screen.step is Step.RUNNING)
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, Stop))
-        assert "Stop the fix?" in text(app)
+        await until(pilot, lambda: "Stop the fix?" in text(app))
         await pilot.press("c")
         await until(pilot, lambda: screen.failure)
         assert screen.failure is not None
@@ -224,8 +238,7 @@ async def test_a_run_is_stopped_and_one_that_fails_says_why() -> None:
         await ask(pilot)
         await pilot.press(*"fix", "enter")
         await until(pilot, lambda: screen.step is Step.ENDED and screen.failure)
-        await settle(pilot)
-        assert "Not fixed" in text(app)
+        await until(pilot, lambda: "Not fixed" in text(app))
     assert not Path("out").exists()
 
 

@@ -213,7 +213,8 @@ class Fix(OutputFrame):
         if event.draft.files != self.draft.files:
             return
         if event.blocker is None:
-            self.dismiss(None)
+            if self.step is Step.READING:
+                self.dismiss(None)
         elif self.step is not Step.READING or event.blocker.code in CHOOSABLE:
             self.refused = event.blocker
             if self.step is Step.READING:
