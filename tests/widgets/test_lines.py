@@ -17,7 +17,8 @@ from shardscope.widgets.status_lines import Breadcrumbs, StatusLine, fitted
         (60, "shardscope ▸ run42 ▸ step ▸ layers.0.attn.qkv.weight"),
         (45, "shardscope ▸ … ▸ layers.0.attn.qkv.weight"),
         (30, "shardscope ▸ … ▸ layers…weight"),
-        (10, "shardscope ▸ … ▸ …"),
+        (20, "layers.0.a…kv.weight"),
+        (10, "layer…ight"),
     ],
 )
 def test_the_middle_of_a_trail_goes_first(width: int, shown: str) -> None:

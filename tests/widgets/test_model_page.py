@@ -73,7 +73,7 @@ def test_what_was_not_compared_is_not_said_to_fit(glyphs: Glyphs) -> None:
     for document in (NOTHING, unread):
         assert glyphs.ok not in text(list(answer(document, "t", glyphs)))
     whole = replace(unread, facts=(agreed, declared))
-    assert f"{glyphs.ok} 1 of 1 size agree" in text(list(answer(whole, "t", glyphs)))
+    assert f"{glyphs.ok} 1 of 1 size agrees with" in text(list(answer(whole, "t", glyphs)))
     some = replace(unread, facts=(agreed, wrong))
     assert glyphs.ok not in text(list(answer(some, "t", glyphs)))
 

@@ -59,7 +59,7 @@ def _fits(document: ModelDocument, glyphs: Glyphs) -> Iterator[Part]:
     if document.adapter is not None:
         yield from _base(document, glyphs)
     elif compared:
-        words = f"{agreed:,} of {plural(len(compared), 'size')} agree with {_where(document)}"
+        words = f"{agreed:,} of {plural(len(compared), 'size')} {'agrees' if agreed == 1 else 'agree'} with {_where(document)}"
         yield (
             (words, Tone.PLAIN)
             if counts.total() or agreed < len(compared)

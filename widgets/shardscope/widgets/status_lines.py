@@ -1,6 +1,7 @@
 """The lines at the edges of a screen: where the person is, and what was and was not looked at."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -10,12 +11,15 @@ from textual.widget import Widget
 from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
 from shardscope.widgets.safe import Part, Tone, content, elide, visible
 
+LEAST: Final = 8
+"""Cells in which the last part of a trail can still be told from others."""
+
 
 class Breadcrumbs(Widget):
     """The path of screens that led here, the last part in the accent of "you are here".
 
     `Breadcrumbs(*parts, glyphs=None, id=None, classes=None)`; `crumbs.parts = (...)` changes it. Parts may be raw. Where
-    the room is short, the middle parts go first, then the middles of the others.
+    the room is short, the middle parts go first, then the middle of the last one; at the very end it stands alone.
     """
 
     DEFAULT_CSS = "Breadcrumbs { height: 1; width: 1fr; padding: 0 1 0 0; }"
@@ -61,8 +65,10 @@ def fitted(names: Sequence[str], width: int, trail: str, ellipsis: str = "…") 
     if cells(shown) > width and len(shown) > 2:
         shown = [shown[0], ellipsis, shown[-1]]
     if cells(shown) > width and shown:
-        room = max(1, width - cells(shown) + cell_len(shown[-1]))
-        shown[-1] = elide(shown[-1], room, ellipsis)
+        room = width - cells(shown) + cell_len(shown[-1])
+        if room < LEAST:  # what is looked at says more than the way to it
+            shown, room = shown[-1:], width
+        shown[-1] = elide(shown[-1], max(1, room), ellipsis)
     return shown
 
 

@@ -72,5 +72,5 @@ def _together(cache: Line | None, weights: Sequence[Line]) -> Iterator[Line]:
         return
     for line in weights:
         if line.bytes is not None:
-            formula = f"{line.bytes:,} bytes of weights + {cache.bytes:,} bytes of cache"
+            formula = f"{line.bytes:,} bytes of weights + {cache.bytes:,} of cache"
             yield Line(line.name, line.bytes + cache.bytes, formula)
