@@ -50,11 +50,13 @@ SCREENS = ("tests/app/test_explorer_", "tests/widgets/")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Where the engine alone is measured, leave out the tests of screens: tracing doubles their time, for nothing.
+    """Where the engine alone is measured, leave out what would take twice the time and add nothing to the figure.
 
-    The marker `no_cover` does so only without xdist: its workers have two measurements, of which it ends one.
+    These are the tests of screens, and those that try a property on hundreds of examples. The marker `no_cover` leaves a test
+    out only without xdist: its workers have two measurements, of which it ends one.
     """
-    if item.config.getoption("cov_source", None) != ["engine"] or not item.nodeid.startswith(SCREENS):
+    left_out = item.nodeid.startswith(SCREENS) or item.get_closest_marker("hypothesis") is not None
+    if item.config.getoption("cov_source", None) != ["engine"] or not left_out:
         return (yield)
     traced, threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
