@@ -29,6 +29,41 @@ def test_a_path_that_leads_to_nothing_is_missing(tmp_path: Path, name: str) -> N
     assert CODES["source.missing"].exit is ExitCode.UNREADABLE
 
 
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("mnt/gone/run/ckpt", "gone"),
+        ("./gone", "gone"),
+        ("mnt//gone//ckpt/", "gone"),
+        ("mnt/file/ckpt", "ckpt"),
+        ("mnt/dangling/ckpt", "dangling"),
+    ],
+)
+def test_what_is_missing_is_named_by_its_first_part_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, first: str
+) -> None:
+    make(tmp_path, {"mnt/file": b""})
+    (tmp_path / "mnt" / "dangling").symlink_to("nowhere")
+    monkeypatch.chdir(tmp_path)
+
+    assert refusal(typed).finding.params["file"] == first
+    assert refusal(f"{tmp_path}/{typed}").finding.params["file"] == first
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [("~/ckpt", "tilde"), ("~", "tilde"), ("~nobody/x", "tilde"), ("./~/x", "missing"), ("~a~/x", "missing")],
+)
+def test_a_tilde_that_no_shell_has_seen_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert refusal(typed).finding.code == f"source.{code}"
+    (tmp_path / "~").mkdir()
+    assert refusal("~/ckpt").finding.code == "source.missing"
+
+
 def test_a_name_too_long_for_the_system_says_why(tmp_path: Path) -> None:
     fault = refusal(tmp_path / ("n" * 300))
 

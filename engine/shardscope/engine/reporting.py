@@ -134,7 +134,7 @@ def prepare_report(
         descriptor = _descriptor(path, request, known, limits, cancel, progress)
     except Fault as fault:
         earlier = request.descriptor is not None or known is not None
-        if earlier or fault.finding.code == "source.missing":
+        if earlier or fault.finding.code in ("source.missing", "source.tilde"):
             raise
         failed = failed or blocker(fault.finding)
     names = Names(request.names, private(here))

@@ -177,28 +177,28 @@ systems t tab table tables tabs tag tail take taken takes taking talks tally tap
 tasktype tell tells temp template templates temporary tensor tensorflow tensormeta tensorproperties tensors
 tensorstoragemetadata tensorwritedata tenth term terminal terms tests text texts textual tf tfevents th than that the
 their theirs them themselves then there these they thing things thinker third this those though thread threads three
-through throughout throw tie tied ties tiktoken tile tiles time timedelta times timesformer timestamp timezone tiny
-titan title tls tmp tmux to today together tok token tokenizer tokens tokentype told tolerance tolerates toml too took
-tool tools top topk topology torch torchscript torchtitan torn total totals touched tower tp tq trace tracked tracker
-trailing train trainable trained trainer training trainingarguments transfer transfers transform transformation
+through throughout throw tie tied ties tiktoken tilde tile tiles time timedelta times timesformer timestamp timezone
+tiny titan title tls tmp tmux to today together tok token tokenizer tokens tokentype told tolerance tolerates toml too
+took tool tools top topk topology torch torchscript torchtitan torn total totals touched tower tp tq trace tracked
+tracker trailing train trainable trained trainer training trainingarguments transfer transfers transform transformation
 transformer transformerblock transformerconfig transformers translate transpose transposed transposes travel travels
 treat tree tried trim trip true truncated trust trusted trusts trustworthy truth try tts tulu tuple tuples turn turns
 tutorial tutorials twice twins two txt type typed typedstorage types u uint uler ulimit umt unaligned unasked unassigned
 unavailable unbounded unclaimed unclear uncommitted uncompressed uncovered undeclared undefined under understands
 understood undoing undone unedited unequal unet uneven unevenly unexpected unfinished unfit unicode uninitialised
 unispeech unit united units universal universally unknown unless unlike unlisted unmapped unmatched unmerged unnamed
-unneeded unpack unpacked unpacking unpacks unpaired unpickle unplaced unproven unqualified unreachable unread unreadable
-unrecorded unsafe unset unsound unstored unsupported unterminated untie until untouched untyped untypedstorage unusable
-unused unusual unwritable unwritten up update upper upscaling upstream ur url urls usable usage use used user username
-users uses using usr usual usually ut utf utilities utils uuid v va vae valid validate validation value values vanished
-var variables variant variants vaultgemma vec vector vendor vendors verb verdict verification verified verify verifying
-verl version versions very video view views vila vilt virtual visible vision visual vit vl vllm vlm vm vmhwm vocab
-vocabularies vocabulary vouches voxtral vpp w wait waits walk want wanted wants warning warns was watch watched
-watchoptions wav wavlm way ways wb wbits weak web weight weights well went were wg what whatever when where wherever
-whether which while whisper white who whoever whole whom whose why wi wide width widths will win window windows
-windowspath wins wise wish with within without wk wo word wording words work worked worker workers works workspace world
-worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable write writeitem writeitemtype writer writers
-writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xl xla xlm xlnet xlstm xmod xnn xrange xs xverse xxs
-xz xzf ya yaml yes yet yi yml yolos yoso you your z za zamba zarr zarray zattrs ze zero zeros zerostageenum zgroup zip
-zmetadata zst zstandard zstd
+unneeded unpack unpacked unpacking unpacks unpaired unpickle unplaced unproven unqualified unquoted unreachable unread
+unreadable unrecorded unsafe unset unsound unstored unsupported unterminated untie until untouched untyped
+untypedstorage unusable unused unusual unwritable unwritten up update upper upscaling upstream ur url urls usable usage
+use used user username users uses using usr usual usually ut utf utilities utils uuid v va vae valid validate validation
+value values vanished var variables variant variants vaultgemma vec vector vendor vendors verb verdict verification
+verified verify verifying verl version versions very video view views vila vilt virtual visible vision visual vit vl
+vllm vlm vm vmhwm vocab vocabularies vocabulary vouches voxtral vpp w wait waits walk want wanted wants warning warns
+was watch watched watchoptions wav wavlm way ways wb wbits weak web weight weights well went were wg what whatever when
+where wherever whether which while whisper white who whoever whole whom whose why wi wide width widths will win window
+windows windowspath wins wise wish with within without wk wo word wording words work worked worker workers works
+workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable write writeitem writeitemtype
+writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xl xla xlm xlnet xlstm xmod xnn
+xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos yoso you your z za zamba zarr zarray zattrs ze zero zeros
+zerostageenum zgroup zip zmetadata zst zstandard zstd
 """

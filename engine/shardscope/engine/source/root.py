@@ -11,6 +11,7 @@ from shardscope.engine.model.source import Identity, Kind
 from shardscope.engine.model.text import path_text
 from shardscope.engine.source.beneath import FOLDER, PASSAGE
 from shardscope.engine.source.identity import WORDS, identity_of, kind_of
+from shardscope.engine.source.missing import missing
 
 
 class Root(Struct, frozen=True):
@@ -42,7 +43,8 @@ def open_root(path: str | os.PathLike[str], *, links: bool = False) -> Root:
     The way to the last name is the caller's own and may lead through links. `links` lets a root through that is
     itself a link (the `--hf-cache` rule then judges it); it is held like a file, by its folder and its name.
 
-    Raises `Fault`: `source.missing`, `source.unreadable`, `source.root_link`, `source.not_regular`, `source.changed`.
+    Raises `Fault`: `source.missing`, `source.tilde`, `source.unreadable`, `source.root_link`, `source.not_regular`,
+    `source.changed`.
     """
     given = os.fsencode(path)
     given = given.rstrip(b"/") or given[:1]  # with a slash at its end, a link would be followed
@@ -60,7 +62,7 @@ def open_root(path: str | os.PathLike[str], *, links: bool = False) -> Root:
         else:
             folder = os.open(holder or b".", PASSAGE & ~os.O_NOFOLLOW)
     except (OSError, ValueError) as error:
-        raise _refusal(error, file) from error
+        raise _refusal(error, given, file) from error
     try:
         after = (
             os.fstat(folder)
@@ -75,16 +77,16 @@ def open_root(path: str | os.PathLike[str], *, links: bool = False) -> Root:
             raise Fault("source.changed", file=file, change="another one took its place")
     except OSError as error:
         os.close(folder)
-        raise _refusal(error, file) from error
+        raise _refusal(error, given, file) from error
     except Fault:
         os.close(folder)
         raise
     return Root(given, folder, None if kind is Kind.DIRECTORY else name, identity_of(after))
 
 
-def _refusal(error: OSError | ValueError, file: str) -> Fault:
+def _refusal(error: OSError | ValueError, given: bytes, file: str) -> Fault:
     if not isinstance(error, OSError):  # a zero byte, which no path can hold
-        return Fault("source.missing", file=file)
+        return missing(given)
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
-        return Fault("source.missing", file=file)
+        return missing(given)
     return Fault("source.unreadable", file=file, reason=os.strerror(error.errno or errno.EIO))

@@ -15,6 +15,7 @@ from shardscope.engine.convert.disk.names import NAME_BYTES
 from shardscope.engine.convert.disk.refusals import reason, refusing
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.text import path_text
+from shardscope.engine.source.missing import missing
 
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _UP: Final = 4096
@@ -135,7 +136,7 @@ def _open_source(path: str | os.PathLike[str]) -> tuple[int, bool]:
     except OSError as error:
         file = path_text(os.path.basename(given.rstrip(b"/"))) or "."
         if error.errno == errno.ENOENT:
-            raise Fault("source.missing", file=file) from error
+            raise missing(given) from error
         raise Fault("source.unreadable", file=file, reason=reason(error)) from error
 
 

@@ -41,7 +41,15 @@ TABLE: Final[tuple[Code, ...]] = (
         "missing",
         "{file:path} does not exist.",
         "Check the path: a part of it may be misspelled, or its disk not mounted.",
-        "The path that was given leads to nothing: the name is not there, or a part of the way is not a folder.",
+        "The path that was given leads to nothing: the name is not there, or a part of the way is not a folder. What is named "
+        "is the first part of it that is missing.",
+        ends=ExitCode.UNREADABLE,
+    ),
+    _error(
+        "tilde",
+        "{file:path} does not exist: it is a name here, and not your home folder.",
+        "Leave the quotes away, or write $HOME: a shell turns ~ into your home folder only where a word begins with it, unquoted.",
+        "A path that begins with ~ reached the program as it was typed, and there is nothing of this name.",
         ends=ExitCode.UNREADABLE,
     ),
     _error(
