@@ -48,6 +48,28 @@ def test_links_are_refused_by_default_with_the_remedy(repository: Path, place: s
     )
 
 
+@pytest.mark.parametrize(("place", "named"), [("..", "models--x--y"), ("../..", "hub/models--x--y")])
+@pytest.mark.parametrize("hf_cache", [False, True])
+def test_the_root_of_a_cache_is_told_to_name_one_of_its_repositories(
+    repository: Path, place: str, named: str, hf_cache: bool
+) -> None:
+    with Source(repository / place, hf_cache=hf_cache) as source:
+        inventory = source.walk()
+
+    assert set(codes(inventory)) - {"source.hf_not_cache"} == {"source.link_hf_below"}
+    (remedy,) = {each.remedy for each in inventory.blockers if each.code == "source.link_hf_below"}
+    assert f"{named}/snapshots/REVISION" in remedy
+    assert "--hf-cache" in remedy
+
+
+@pytest.mark.parametrize("target", ["../blobs/x", "../../../blobs/x", "../../blobs/x/y", "/blobs/x"])
+def test_other_links_below_a_cache_are_links_like_any_other(tmp_path: Path, target: str) -> None:
+    root = make(tmp_path / "hub" / "models--x--y", {"blobs/x": b""})
+    link(root, "file", target)
+
+    assert "source.link_hf_below" not in codes(walked(tmp_path / "hub"))
+
+
 def test_links_are_admitted_on_request(repository: Path) -> None:
     with Source(repository / "snapshots/rev", hf_cache=True) as source:
         inventory = source.walk()

@@ -146,59 +146,59 @@ references refers reformer reformulated refs refusal refuse refused refuses reg 
 regression regular relative release released releases relied relu rely rembert remembered remote remove removed removes
 rename renamed renames renaming rendered renders repair repaired repeat repeated repeats replace replaced replaces
 replacing replica replicaid replicas replicate replicated replication reply report reported reportpreview reports
-repository request required requirements requires rerun rerundiagnostic rerunerrorinjector rerunmode rerunstate resave
-reserve reserved reserves reshard reshardable resharded resharding resnet resolve resource rest restart restore rests
-result results resume resumes retained retnet return reverse reversed revision revoke reward rewrite rewritten rfc rich
-right riscv rise rises risk rl rlimit rmdir rms rmsnorm rng ro roberta robin roc rocm roformer room root roots rope
-rotary round rounded rounding rounds routed router row rowparallellinear rows rrefs rslora rst rt rule rules run running
-runs runtime rwkv s safe safely safetensors safeuuid said salvage same sample sampler samples sandbox sandboxed
-sanitised save saved savedmodel saveplan saves savestrategy savez saving say saying says sbin scalar scalars scale
-scaled scaler scales scaling scan scans scatter scb sched scheduler schedulers schedulertype schema schemas scheme scope
-scoped score screen script scripts sdpa seamless search searched seccomp second seconds secret secrets section sections
-secure security see seed seedsequence seem seems seen sees segformer segments seldom selected selection selector self
-selfattention send sends sense sent sentence sentencepiece sentences separator separators seq seqlm seqtrainingarguments
-sequence sequences serializable serializablestatetype serialization serve served server servers serving session set
-setrlimit sets setting settings settle settled seven several sfc sh sha shape shapes shard sharded shardedobject
-shardedtensor shardedtensorfactory shardedtensormetadata sharding shardmap shardmaps shardmetadata shardorderentry
-shards shardscope share shared shares shell shift short shortened shorter shortest shortstorage should show shown shows
-shrank side sides sight sighup sigkill siglip sign signal signature signatures signed sigreturn sigterm silence silently
-silu simple simplenamespace sin since single sink siqi site six size sizes sketches skip slash slice slices sliding
-slope small smaller smallest smollm snapshot snapshots so socket soft software solar some somebody something somewhere
-sort sorted sound source sources space spaces span spans spare sparse spawn spawned speak speaks spec special speech
-speed spell spelled spelling spellings spent spiece splinter split spread sq sqrt squeezebert src srv ssh ssl ssm stable
-stablelm stack stacked stage staged stages staging stale stand standard stands starcoder start started starts stat state
-statement states statics stats status statvfs stay stays stem step steps still stock stood stop stopped stops storage
-storageinfo storagemeta storages store stored stores str stranger strategy stray stream stretch stretches strict stride
-strided stridedshard strides string strings stripped stronger structural structure su sub subbyte subclass subclasses
-subfolder subject subjects subnormal subparam subparamshape substantial such sudo sufficient suffix sum summand summed
-sums support supported supports sure surgery surrogate surrogateescape surrogatepass surrogates survive survived
-survivor suva swa swap swapped sweep swiglu swin switch symbolic symlink symmetric sync syntax sys syscall system
-systems t tab table tables tabs tag tail take taken takes taking talks tally tapas tar target targets task tasks
-tasktype tell tells temp template templates temporary tensor tensorflow tensormeta tensorproperties tensors
-tensorstoragemetadata tensorwritedata tenth term terminal terms tests text texts textual tf tfevents th than that the
-their theirs them themselves then there these they thing things thinker third this those though thread threads three
-through throughout throw tie tied ties tiktoken tilde tile tiles time timedelta times timesformer timestamp timezone
-tiny titan title tls tmp tmux to today together tok token tokenizer tokens tokentype told tolerance tolerates toml too
-took tool tools top topk topology torch torchscript torchtitan torn total totals touched tower tp tq trace tracked
-tracker trailing train trainable trained trainer training trainingarguments transfer transfers transform transformation
-transformer transformerblock transformerconfig transformers translate transpose transposed transposes travel travels
-treat tree tried trim trip true truncated trust trusted trusts trustworthy truth try tts tulu tuple tuples turn turns
-tutorial tutorials twice twins two txt type typed typedstorage types u uint uler ulimit umt unaligned unasked unassigned
-unavailable unbounded unclaimed unclear uncommitted uncompressed uncovered undeclared undefined under understands
-understood undoing undone unedited unequal unet uneven unevenly unexpected unfinished unfit unicode uninitialised
-unispeech unit united units universal universally unknown unless unlike unlisted unmapped unmatched unmerged unnamed
-unneeded unpack unpacked unpacking unpacks unpaired unpickle unplaced unproven unqualified unquoted unreachable unread
-unreadable unrecorded unsafe unset unsound unstored unsupported unterminated untie until untouched untyped
-untypedstorage unusable unused unusual unwritable unwritten up update upper upscaling upstream ur url urls usable usage
-use used user username users uses using usr usual usually ut utf utilities utils uuid v va vae valid validate validation
-value values vanished var variables variant variants vaultgemma vec vector vendor vendors verb verdict verification
-verified verify verifying verl version versions very video view views vila vilt virtual visible vision visual vit vl
-vllm vlm vm vmhwm vocab vocabularies vocabulary vouches voxtral vpp w wait waits walk want wanted wants warning warns
-was watch watched watchoptions wav wavlm way ways wb wbits weak web weight weights well went were wg what whatever when
-where wherever whether which while whisper white who whoever whole whom whose why wi wide width widths will win window
-windows windowspath wins wise wish with within without wk wo word wording words work worked worker workers works
-workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable write writeitem writeitemtype
-writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xl xla xlm xlnet xlstm xmod xnn
-xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos yoso you your z za zamba zarr zarray zattrs ze zero zeros
-zerostageenum zgroup zip zmetadata zst zstandard zstd
+repositories repository request required requirements requires rerun rerundiagnostic rerunerrorinjector rerunmode
+rerunstate resave reserve reserved reserves reshard reshardable resharded resharding resnet resolve resource rest
+restart restore rests result results resume resumes retained retnet return reverse reversed revision revoke reward
+rewrite rewritten rfc rich right riscv rise rises risk rl rlimit rmdir rms rmsnorm rng ro roberta robin roc rocm
+roformer room root roots rope rotary round rounded rounding rounds routed router row rowparallellinear rows rrefs rslora
+rst rt rule rules run running runs runtime rwkv s safe safely safetensors safeuuid said salvage same sample sampler
+samples sandbox sandboxed sanitised save saved savedmodel saveplan saves savestrategy savez saving say saying says sbin
+scalar scalars scale scaled scaler scales scaling scan scans scatter scb sched scheduler schedulers schedulertype schema
+schemas scheme scope scoped score screen script scripts sdpa seamless search searched seccomp second seconds secret
+secrets section sections secure security see seed seedsequence seem seems seen sees segformer segments seldom selected
+selection selector self selfattention send sends sense sent sentence sentencepiece sentences separator separators seq
+seqlm seqtrainingarguments sequence sequences serializable serializablestatetype serialization serve served server
+servers serving session set setrlimit sets setting settings settle settled seven several sfc sh sha shape shapes shard
+sharded shardedobject shardedtensor shardedtensorfactory shardedtensormetadata sharding shardmap shardmaps shardmetadata
+shardorderentry shards shardscope share shared shares shell shift short shortened shorter shortest shortstorage should
+show shown shows shrank side sides sight sighup sigkill siglip sign signal signature signatures signed sigreturn sigterm
+silence silently silu simple simplenamespace sin since single sink siqi site six size sizes sketches skip slash slice
+slices sliding slope small smaller smallest smollm snapshot snapshots so socket soft software solar some somebody
+something somewhere sort sorted sound source sources space spaces span spans spare sparse spawn spawned speak speaks
+spec special speech speed spell spelled spelling spellings spent spiece splinter split spread sq sqrt squeezebert src
+srv ssh ssl ssm stable stablelm stack stacked stage staged stages staging stale stand standard stands starcoder start
+started starts stat state statement states statics stats status statvfs stay stays stem step steps still stock stood
+stop stopped stops storage storageinfo storagemeta storages store stored stores str stranger strategy stray stream
+stretch stretches strict stride strided stridedshard strides string strings stripped stronger structural structure su
+sub subbyte subclass subclasses subfolder subject subjects subnormal subparam subparamshape substantial such sudo
+sufficient suffix sum summand summed sums support supported supports sure surgery surrogate surrogateescape
+surrogatepass surrogates survive survived survivor suva swa swap swapped sweep swiglu swin switch symbolic symlink
+symmetric sync syntax sys syscall system systems t tab table tables tabs tag tail take taken takes taking talks tally
+tapas tar target targets task tasks tasktype tell tells temp template templates temporary tensor tensorflow tensormeta
+tensorproperties tensors tensorstoragemetadata tensorwritedata tenth term terminal terms tests text texts textual tf
+tfevents th than that the their theirs them themselves then there these they thing things thinker third this those
+though thread threads three through throughout throw tie tied ties tiktoken tilde tile tiles time timedelta times
+timesformer timestamp timezone tiny titan title tls tmp tmux to today together tok token tokenizer tokens tokentype told
+tolerance tolerates toml too took tool tools top topk topology torch torchscript torchtitan torn total totals touched
+tower tp tq trace tracked tracker trailing train trainable trained trainer training trainingarguments transfer transfers
+transform transformation transformer transformerblock transformerconfig transformers translate transpose transposed
+transposes travel travels treat tree tried trim trip true truncated trust trusted trusts trustworthy truth try tts tulu
+tuple tuples turn turns tutorial tutorials twice twins two txt type typed typedstorage types u uint uler ulimit umt
+unaligned unasked unassigned unavailable unbounded unclaimed unclear uncommitted uncompressed uncovered undeclared
+undefined under understands understood undoing undone unedited unequal unet uneven unevenly unexpected unfinished unfit
+unicode uninitialised unispeech unit united units universal universally unknown unless unlike unlisted unmapped
+unmatched unmerged unnamed unneeded unpack unpacked unpacking unpacks unpaired unpickle unplaced unproven unqualified
+unquoted unreachable unread unreadable unrecorded unsafe unset unsound unstored unsupported unterminated untie until
+untouched untyped untypedstorage unusable unused unusual unwritable unwritten up update upper upscaling upstream ur url
+urls usable usage use used user username users uses using usr usual usually ut utf utilities utils uuid v va vae valid
+validate validation value values vanished var variables variant variants vaultgemma vec vector vendor vendors verb
+verdict verification verified verify verifying verl version versions very video view views vila vilt virtual visible
+vision visual vit vl vllm vlm vm vmhwm vocab vocabularies vocabulary vouches voxtral vpp w wait waits walk want wanted
+wants warning warns was watch watched watchoptions wav wavlm way ways wb wbits weak web weight weights well went were wg
+what whatever when where wherever whether which while whisper white who whoever whole whom whose why wi wide width
+widths will win window windows windowspath wins wise wish with within without wk wo word wording words work worked
+worker workers works workspace world worlds worse would wpe wq wrap wrapped wrapper wrapping wraps writable write
+writeitem writeitemtype writer writers writes writing written wrong wrongly wrote wss wte wv x xdg xf xglm xl xla xlm
+xlnet xlstm xmod xnn xrange xs xverse xxs xz xzf ya yaml yes yet yi yml yolos yoso you your z za zamba zarr zarray
+zattrs ze zero zeros zerostageenum zgroup zip zmetadata zst zstandard zstd
 """

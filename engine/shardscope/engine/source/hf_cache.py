@@ -62,6 +62,16 @@ def looks_like_cache(link: bytes, target: bytes) -> bool:
     return beyond >= 1 or (beyond == 0 and link.startswith(b"snapshots/"))
 
 
+def repository_below(link: bytes, target: bytes) -> bytes | None:
+    """Return the repository folder below the root that a link of one of its snapshots stands in, or nothing."""
+    match = _INTO_BLOBS.fullmatch(target)
+    if match is None:
+        return None
+    parts = link.split(b"/")[:-1]
+    above = len(parts) - len(match[1]) // 3
+    return b"/".join(parts[:above]) if above > 0 and parts[above] == b"snapshots" else None
+
+
 def find_repository(root: int) -> Repository | None:
     """Return the repository folder that `root` is, or stands in, or nothing.
 

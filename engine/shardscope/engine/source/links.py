@@ -8,7 +8,7 @@ from shardscope.engine.model.progress import check
 from shardscope.engine.model.source import Kind
 from shardscope.engine.model.text import path_text
 from shardscope.engine.source.found import Found
-from shardscope.engine.source.hf_cache import looks_like_cache
+from shardscope.engine.source.hf_cache import looks_like_cache, repository_below
 from shardscope.engine.source.walk import Listing
 
 _HOPS: Final = 40
@@ -52,6 +52,8 @@ def judge_links(
         check(cancel)
         if suggest_cache and target is not None and looks_like_cache(link, target):
             found.add(link, "source.link_hf_cache")
+        elif target is not None and (repository := repository_below(link, target)) is not None:
+            found.add(link, "source.link_hf_below", repository=path_text(repository))
         else:
             shown = None if target is None else path_text(target)
             found.add(link, _CODES[paths.follow(link)], target=shown)

@@ -111,6 +111,14 @@ TABLE: Final[tuple[Code, ...]] = (
         "followed by default; --hf-cache admits exactly these and no others.",
     ),
     _error(
+        "link_hf_below",
+        "{file:path} is a link into blobs/ of the repository {repository:path}, in a cache of the Hugging Face hub.",
+        "Name one snapshot, {repository:path}/snapshots/REVISION in this folder, and add --hf-cache; `shardscope --hf-cache` shows "
+        "what the cache holds.",
+        "The folder holds repositories of the Hugging Face cache, each with models of its own. Links are never followed by "
+        "default; --hf-cache admits those of the one repository that the path leads to or into.",
+    ),
+    _error(
         "link_hf_refused",
         "{file:path} links to {target:path} in the Hugging Face cache, which is {what:word} and not a regular file.",
         "Download this file again (hf download REPOSITORY FILE --force-download).",
