@@ -187,6 +187,19 @@ def test_what_needs_decoding_and_what_has_no_tensor_is_refused(tmp_path: Path) -
     assert refused.value.finding.params["side"] == "B"
 
 
+def test_a_damaged_side_without_tensors_is_refused_for_its_damage(tmp_path: Path) -> None:
+    whole = ZERO / "expected.safetensors"
+    cut = tmp_path / "run" / "model.safetensors"
+    cut.parent.mkdir()
+    cut.write_bytes(whole.read_bytes()[:100])
+    for path, file in ((cut.parent, "run/model.safetensors"), (cut, "model.safetensors")):
+        for sides in ((path, whole), (whole, path)):
+            with pytest.raises(Fault) as refused:
+                diff(*sides)
+            assert refused.value.finding.code == "header.past_eof"
+            assert refused.value.finding.params["file"] == file
+
+
 def test_values_can_be_asked_for_later_and_of_some(tmp_path: Path) -> None:
     one = write_safetensors(tmp_path / "one.safetensors", LLAMA)
     other = write_safetensors(tmp_path / "other.safetensors", LLAMA)

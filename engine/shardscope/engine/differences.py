@@ -14,13 +14,14 @@ from shardscope.engine.decoding import Decoding
 from shardscope.engine.diffing import adapter
 from shardscope.engine.diffing.pairing import Pair, paired
 from shardscope.engine.diffing.structure import counts, differences, of_adapter
-from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import DiffDocument
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import DIFF
+from shardscope.engine.model.text import path_text
 from shardscope.engine.sides import Side, has_own_head, side_of
 
 
@@ -40,7 +41,8 @@ def diff(
     """Return what is different between the checkpoints at two paths, A and B; with `adapters`, between B and A with these merged in.
 
     `decoding` makes the wish to read the pickles of one side as data: it is asked once for each. Raises `Fault`: those of
-    `inspect`, `diff.opaque`, `diff.nothing`, those of adapters (`diff.adapter_...`), and those of renaming and mapping; `Cancelled`.
+    `inspect`, `diff.opaque`, `diff.nothing`, those of adapters (`diff.adapter_...`), and those of renaming and mapping; of a side
+    without tensors the first error of its inspection; `Cancelled`.
     """
     bounds = limits or Limits()
     one, other, *merged = (
@@ -104,12 +106,21 @@ def structure(
 
 def _tensors(side: Side, tensors: tuple[LogicalTensor, ...], letter: str) -> tuple[LogicalTensor, ...]:
     if not tensors:
+        for item in side.found.descriptor.blockers:
+            if item.in_the_way:
+                raise Fault(item.code, **{**item.params, "file": _file(side, item)})
         opaque = side.found.descriptor.tensors.files_opaque
         if opaque:
             raise Fault("diff.opaque", side=letter, files=opaque)
         title = FORMAT_TITLES.get(side.found.descriptor.classification.format, "unknown")
         raise Fault("diff.nothing", side=letter, found=title)
     return tensors
+
+
+def _file(side: Side, item: Blocker) -> str:
+    """Return the file that an error is about with the name of its checkpoint, since two of them may have a file of this name."""
+    name = path_text(os.path.basename(os.fsencode(side.path).rstrip(b"/")))
+    return name if item.subject in (None, ".", name) else f"{name}/{item.subject}".removeprefix("/")
 
 
 def _of(
