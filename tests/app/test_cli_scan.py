@@ -65,3 +65,18 @@ def test_what_was_not_examined_is_said() -> None:
         "1 tensor read, 4 B: 0 findings",
         "2 files not examined for holes: the file system does not tell",
     ]
+
+
+def test_what_was_not_read_is_said_with_the_reason_that_is_true(command: Command, tmp_path: Path) -> None:
+    np.save(tmp_path / "plain.npy", np.ones(3))
+    np.save(tmp_path / "objects.npy", np.array([{}, []], dtype=object), allow_pickle=True)
+    for asked in ((), ("--decode",)):
+        said = command("scan", str(tmp_path), *asked).out.splitlines()
+        assert "1 file not read: nothing here decodes such files of NumPy arrays" in said
+
+    found = ScanDocument(SCAN, "megatron_torch", "model", 1, 4, 0, 2, ())
+    reasons = [list(text_lines(found, everything=False, decoded=decoded))[1] for decoded in (False, True)]
+    assert reasons == [
+        "2 files not read: decoding was not asked for (--decode)",
+        "2 files not read: decoding listed no tensor of them",
+    ]

@@ -93,19 +93,19 @@ def scan(
 
         session.out.write(to_json(found).encode())
     elif not session.quiet:
-        lines = text_lines(found, everything=session.verbose > 0)
+        lines = text_lines(found, everything=session.verbose > 0, decoded=decode)
         session.out.write_text("".join(f"{line}\n" for line in lines))
     least = None if fail_on is None else Severity(fail_on)
     return exit_code(found.findings, least)
 
 
-def text_lines(found: "ScanDocument", *, everything: bool) -> Iterator[str]:
+def text_lines(found: "ScanDocument", *, everything: bool, decoded: bool = False) -> Iterator[str]:
     """Yield what was read, and what stands out in it."""
     from shardscope.widgets.figures import plural, size
 
     yield f"{plural(found.tensors, 'tensor')} read, {size(found.bytes)}: {plural(len(found.findings), 'finding')}"
     if found.opaque_files:
-        yield f"{plural(found.opaque_files, 'file')} not read: decoding was not asked for, or failed"
+        yield f"{plural(found.opaque_files, 'file')} not read: {_why_opaque(found.format, decoded=decoded)}"
     if found.unexamined_files:
         yield f"{plural(found.unexamined_files, 'file')} not examined for holes: the file system does not tell"
     rows = found.findings if everything else found.findings[:ROWS]
@@ -113,3 +113,11 @@ def text_lines(found: "ScanDocument", *, everything: bool) -> Iterator[str]:
         yield from wrapped(item.message, 10, first=item.severity.value)
     if len(rows) < len(found.findings):
         yield f"... and {plural(len(found.findings) - len(rows), 'more finding')} (-v and --json have all)"
+
+
+def _why_opaque(format_name: str, *, decoded: bool) -> str:
+    from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, NOT_CONVERTED
+
+    if format_name in NOT_CONVERTED - DECODED:
+        return f"nothing here decodes such files of {FORMAT_TITLES[format_name]}"
+    return "decoding listed no tensor of them" if decoded else "decoding was not asked for (--decode)"
