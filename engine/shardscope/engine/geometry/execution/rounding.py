@@ -12,6 +12,8 @@ from shardscope.engine.model.blocker import Fault
 
 Bits: TypeAlias = NDArray[Any]
 
+_INFINITE: Final = {"BF16": 0x7F80, "F16": 0x7C00, "F32": 0x7F800000}
+"""Bits of infinity: larger ones, without the sign, are NaNs."""
 ROUNDED: Final = ("BF16", "F16", "F32")
 """Types that F32 is compared with; F32 itself has to be the same bits."""
 
@@ -32,23 +34,31 @@ def differing(
         raise Fault("map.dtype", found=dtype)
     one = _view(exact, np.dtype("<u4"), shape, strides[0])
     other = _view(rounded, np.dtype("<u4" if dtype == "F32" else "<u2"), shape, strides[1])
-    made, nan, nan_there = _rounded(one, other, dtype)
-    wrong = (made != other) & ~(nan & nan_there)
-    return int(np.count_nonzero(wrong))
+    wrong = _rounded(one, dtype) != other
+    if not wrong.any():
+        return 0
+    return int(np.count_nonzero(wrong & ~(_no_number(one, "F32") & _no_number(other, dtype))))
 
 
-def _rounded(one: Bits, other: Bits, dtype: str) -> tuple[Bits, Bits, Bits]:
-    """Return the bits that `one` rounds to, and where each side is no number."""
-    nan = (one & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+def _rounded(one: Bits, dtype: str) -> Bits:
+    """Return the bits that F32 rounds to; of NaNs, any."""
     if dtype == "F32":
-        return one, nan, (other & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+        return one
     if dtype == "BF16":
-        even = (one >> np.uint32(16)) & np.uint32(1)
-        made = ((one + np.uint32(0x7FFF) + even) >> np.uint32(16)).astype("<u2")
-        return made, nan, (other & np.uint16(0x7FFF)) > np.uint16(0x7F80)
+        made = one >> np.uint32(16)
+        made &= np.uint32(1)
+        made += np.uint32(0x7FFF)
+        made += one
+        made >>= np.uint32(16)
+        return made.astype("<u2")
     with np.errstate(all="ignore"):
-        half = np.ascontiguousarray(one).view("<f4").astype("<f2").view("<u2")
-    return half, nan, (other & np.uint16(0x7FFF)) > np.uint16(0x7C00)
+        return np.ascontiguousarray(one).view("<f4").astype("<f2").view("<u2")
+
+
+def _no_number(bits: Bits, dtype: str) -> Bits:
+    size = bits.dtype.type(_INFINITE[dtype])
+    found: Bits = (bits & bits.dtype.type(np.iinfo(bits.dtype).max >> 1)) > size
+    return found
 
 
 def _view(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Bits:
