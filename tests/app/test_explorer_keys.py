@@ -1,7 +1,9 @@
 """Every key has a name, a sentence and an id; help, hints and palette are read from them."""
 
 import importlib
+import os
 import pkgutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -138,3 +140,25 @@ async def test_a_command_of_the_palette_does_what_the_key_does() -> None:
         assert isinstance(app.screen, Explore)
         assert app.screen.workspace is not None
         assert app.screen.workspace.panels.active == "topology"
+
+
+async def test_what_halts_goes_back_to_a_shell_and_stays_where_none_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    halted: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda *said: halted.append(said))
+    monkeypatch.setattr(os, "getsid", lambda _: 7)
+    app = explorer(FakeEngine(llama()))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settle(pilot)
+        monkeypatch.setattr(type(app), "is_headless", False)
+        monkeypatch.setattr(os, "getpgrp", lambda: 7)  # the command of an ssh: nothing could wake it
+        await pilot.press("ctrl+z")
+        await settle(pilot)
+        assert "No shell waits below" in text(app)
+        assert halted == []
+
+        monkeypatch.setattr(os, "getpgrp", lambda: 8)
+        await pilot.press("slash", "ctrl+z")  # from within a field, too
+        await settle(pilot)
+        assert halted == [(0, signal.SIGTSTP)]

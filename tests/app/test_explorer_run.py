@@ -6,7 +6,8 @@ import pytest
 
 from shardscope.app.explorer import app as module
 from shardscope.app.explorer import run
-from shardscope.app.explorer.app import Explorer, theme_names
+from shardscope.app.explorer.app import Explorer
+from shardscope.app.explorer.tty.theme import theme_names
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import Limits

@@ -13,7 +13,7 @@ from shardscope.widgets.virtual_table import Column, VirtualTable
 
 COLUMNS: Final = (
     Column("", 9),
-    Column("found", 18, tail=0.3),
+    Column("found", 16, tail=0.3),
     Column("in", 24, grow=1, tail=1),
     Column("where", 16, tail=0.7),
 )

@@ -27,9 +27,9 @@ def run(
 
     Raises `Fault` `usage.invalid` for a theme that does not exist, and the error of our own that ended it, if one did.
     """
-    from shardscope.app.explorer.app import Explorer, theme_names
+    from shardscope.app.explorer.app import Explorer
     from shardscope.app.explorer.engine import ENGINE
-    from shardscope.app.explorer.tty.theme import DEFAULT
+    from shardscope.app.explorer.tty.theme import DEFAULT, theme_names
     from shardscope.widgets.glyphs import choose_glyphs
 
     names = theme_names()

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
-from textual.theme import BUILTIN_THEMES
 from textual.worker import Worker, WorkerState
 
 from shardscope.app.explorer.checkpoint.explore import Explore
@@ -38,18 +37,7 @@ MUTED: Final = 0.62
 """How much of the foreground is in muted text: contrast 6 : 1 on our themes."""
 
 
-def theme_names() -> tuple[str, ...]:
-    """Return the names of the themes that there are, our own first."""
-    return (*(each.name for each in THEMES), *sorted(BUILTIN_THEMES))
-
-
-def _codes() -> "type[Provider]":
-    from shardscope.app.explorer.help.palette import Codes
-
-    return Codes
-
-
-def _commands() -> "type[Provider]":
+def _palette() -> "type[Provider]":
     from shardscope.app.explorer.help.palette import Commands
 
     return Commands
@@ -61,7 +49,7 @@ class Explorer(App[ExitCode]):
     TITLE = "shardscope"
     CSS_PATH: ClassVar = list(SHEETS)
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar = {_commands, _codes}
+    COMMANDS: ClassVar = {_palette}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("colon", "command_palette", "Commands", id="app.palette", tooltip="Find and run any command"),
         Binding(
@@ -106,6 +94,15 @@ class Explorer(App[ExitCode]):
             priority=True,
             id="app.redraw",
             tooltip="Draw the screen anew, when something else has written on it",
+        ),
+        Binding(
+            "ctrl+z",
+            "suspend_process",
+            "Suspend",
+            show=False,
+            priority=True,
+            id="app.suspend",
+            tooltip="Back to the shell, all work halted; its command fg comes back here",
         ),
         Binding("q", "leave", "Quit", id="app.quit", tooltip="Leave; asks first while a conversion runs"),
         Binding(
@@ -173,6 +170,12 @@ class Explorer(App[ExitCode]):
         """Draw everything anew, whatever else has written to the terminal."""
         self._frames.forget()
         self.screen.refresh(layout=True)
+
+    def action_suspend_process(self) -> None:
+        """Go back to the shell, where one waits."""
+        from shardscope.app.explorer.tty.halting import suspend
+
+        suspend(self)
 
     def get_css_variables(self) -> dict[str, str]:
         """Return the colours of the theme, the muted one as a plain colour.
@@ -351,8 +354,7 @@ class Explorer(App[ExitCode]):
         """Return the commands of the palette: everything that a key does, and the choice of a theme."""
         from shardscope.app.explorer.help.palette import offered
 
-        for row in offered(screen):
-            yield SystemCommand(row.description, f"{row.tooltip} ({row.shown_keys})", row.run)
+        yield from (SystemCommand(*each) for each in offered(screen))
         yield SystemCommand("Theme", "Choose the colours of the explorer", self.action_change_theme)
 
     @on(Worker.StateChanged)

@@ -31,7 +31,7 @@ def _complaint(read: SettingsRead, code: str, setting: str, **params: Param) -> 
 
 
 def _theme(read: SettingsRead) -> Iterator[Blocker]:
-    from shardscope.app.explorer.app import theme_names
+    from shardscope.app.explorer.tty.theme import theme_names
 
     names = theme_names()
     if read.settings.theme not in (None, *names):

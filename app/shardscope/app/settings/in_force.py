@@ -21,8 +21,7 @@ def in_force(read: SettingsRead, environ: Mapping[str, str], *, keys: bool = Fal
 
 
 def _settings(read: SettingsRead, environ: Mapping[str, str]) -> Iterator[SettingInForce]:
-    from shardscope.app.explorer.app import theme_names
-    from shardscope.app.explorer.tty.theme import choose_theme
+    from shardscope.app.explorer.tty.theme import choose_theme, theme_names
 
     for each in SETTINGS:
         value = getattr(read.settings, each.name)

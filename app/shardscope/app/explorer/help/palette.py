@@ -1,9 +1,11 @@
 """What the command palette offers: what the keys of the screen do, what is asked for most first, and an explanation of every code."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from textual.app import App
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
@@ -26,8 +28,11 @@ FIRST: Final = (
 """What a person who opens the palette of a checkpoint without knowing its name most likely wants."""
 
 
-def offered(screen: Screen[Any]) -> list[KeyRow]:
-    """Return what keys do now: the ways on first, then what the foot of the screen has, then the rest by the alphabet."""
+def offered(screen: Screen[Any]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """Yield titles, words and what they do, of all that keys do now.
+
+    The ways on come first, then what the foot of the screen has, then the rest by the alphabet.
+    """
 
     def place(row: KeyRow) -> tuple[int, int, str]:
         if row.id in FIRST:
@@ -36,42 +41,34 @@ def offered(screen: Screen[Any]) -> list[KeyRow]:
             return 1, ORDER.index(row.id) if row.id in ORDER else len(ORDER), row.description
         return 2, 0, row.description
 
-    return sorted((row for row in key_rows(screen) if row.enabled and row.in_palette), key=place)
+    for row in sorted((row for row in key_rows(screen) if row.enabled and row.in_palette), key=place):
+        yield row.description, f"{row.tooltip} ({row.shown_keys})", row.run
 
 
 class Commands(SystemCommandsProvider):
-    """What the keys do, in the order in which it is offered; Textual would list it by the alphabet."""
+    """What the keys do, in the order in which it is offered (Textual would list it by the alphabet), and codes to explain."""
 
     async def discover(self) -> Hits:
-        """Yield everything."""
+        """Yield everything that keys do, and the codes of the checkpoint in hand."""
         for name, says, run, listed in self.app.get_system_commands(self.screen):
             if listed:
                 yield DiscoveryHit(name, run, help=says)
-
-
-class Codes(Provider):
-    """Explains a code: those of the checkpoint in hand without asking, any other as soon as it is typed."""
-
-    async def discover(self) -> Hits:
-        """Yield the codes of the checkpoint in hand."""
         for code in self._in_hand():
             title = f"Explain {code}"
-            yield DiscoveryHit(Content(title), lambda code=code: self._explain(code), text=title, help=_HELP)
+            yield DiscoveryHit(Content(title), partial(self._explain, code), text=title, help=_HELP)
 
     async def search(self, query: str) -> Hits:
-        """Yield the codes that match."""
+        """Yield what matches, of all codes that there are."""
         from shardscope.engine.model.codes import CODES
 
+        async for hit in super().search(query):
+            yield hit
         matcher = self.matcher(query)
         for code in CODES:
             title = f"Explain {code}"
             if (score := matcher.match(title)) > 0:
                 yield Hit(
-                    score,
-                    matcher.highlight(title),
-                    lambda code=code: self._explain(code),
-                    text=title,
-                    help=_HELP,
+                    score, matcher.highlight(title), partial(self._explain, code), text=title, help=_HELP
                 )
 
     def _in_hand(self) -> list[str]:

@@ -8,6 +8,15 @@ PLAIN: Final = "ansi-dark"
 """Uses the 16 colours of the terminal's own palette, or none: their contrast is the person's own choice."""
 
 
+def theme_names() -> tuple[str, ...]:
+    """Return the names of the themes that there are, our own first."""
+    from textual.theme import BUILTIN_THEMES
+
+    from shardscope.styles.themes import THEMES
+
+    return (*(each.name for each in THEMES), *sorted(BUILTIN_THEMES))
+
+
 def choose_theme(requested: str | None, environ: Mapping[str, str]) -> str:
     """Return the name of the theme to draw with.
 
