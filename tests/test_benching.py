@@ -6,8 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from shardscope.app.cli.bench import lines
+from shardscope.engine import benching
 from shardscope.engine.benching import BenchOptions, bench
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
@@ -58,6 +60,22 @@ def test_it_does_not_begin_where_there_is_no_room(tmp_path: Path) -> None:
     with pytest.raises(Fault) as raised:
         bench(BenchOptions(bytes=SIZE, folder=str(tmp_path / "absent")))
     assert raised.value.finding.code == "bench.failed"
+
+
+def test_less_than_whole_files_is_measured_and_reserved_as_whole_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little = BenchOptions(bytes=1, seconds=0.0, folder=str(tmp_path))
+    host = benching.probe(str(tmp_path))
+
+    monkeypatch.setattr(benching, "probe", lambda _: structs.replace(host, disk_free=4 * SIZE - 1))
+    with pytest.raises(Fault) as raised:
+        bench(little)
+    assert raised.value.finding.params["needed"] == 4 * SIZE
+
+    monkeypatch.setattr(benching, "probe", lambda _: host)
+    clock = itertools.count()
+    assert bench(little, now=lambda: float(next(clock))).bytes == SIZE
 
 
 def test_what_the_plain_measurements_say_of_the_disk_is_passed_on(

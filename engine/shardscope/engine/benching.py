@@ -43,6 +43,7 @@ class BenchOptions(Struct, frozen=True):
     """How much, how long and where."""
 
     bytes: int = 256 << 20
+    """In files of whole MiB: less than 4 MiB are 4 MiB."""
     seconds: float = 1.0
     """For each measurement; one run is always made, however long it takes."""
     folder: str | None = None
@@ -65,10 +66,11 @@ def bench(
     Raises `Fault`: `bench.no_room`, `bench.failed`; `Cancelled`.
     """
     options = options or BenchOptions()
+    size = _measured_bytes(options.bytes)
     parent = options.folder or tempfile.gettempdir()
     free = probe(parent).disk_free
-    if free is not None and free < 4 * options.bytes:
-        raise Fault("bench.no_room", file=path_text(os.fsencode(parent)), free=free, needed=4 * options.bytes)
+    if free is not None and free < 4 * size:
+        raise Fault("bench.no_room", file=path_text(os.fsencode(parent)), free=free, needed=4 * size)
     try:
         with tempfile.TemporaryDirectory(prefix="shardscope-bench-", dir=parent) as folder:
             rows = _Bench(Path(folder), options, cancel, now).rows()
@@ -76,7 +78,12 @@ def bench(
         raise Fault(
             "bench.failed", file=path_text(os.fsencode(parent)), reason=os.strerror(error.errno or 0)
         ) from error
-    return BenchDocument(BENCH, options.bytes, options.seconds, rows, _NOTES)
+    return BenchDocument(BENCH, size, options.seconds, rows, _NOTES)
+
+
+def _measured_bytes(wanted: int) -> int:
+    """Return how many bytes are measured with where so many are asked for: files of whole tiles."""
+    return max(wanted // (_FILES * _TILE), 1) * _FILES * _TILE
 
 
 class _Bench:
@@ -92,8 +99,8 @@ class _Bench:
         self._cancel = cancel
         self._now = now
         self._source = folder / "source"
-        self._each = max(options.bytes // _FILES // _TILE, 1) * _TILE
-        self._bytes = self._each * _FILES
+        self._bytes = _measured_bytes(options.bytes)
+        self._each = self._bytes // _FILES
         self._files = [
             self._source / f"model-{number + 1:05}-of-{_FILES:05}.safetensors" for number in range(_FILES)
         ]

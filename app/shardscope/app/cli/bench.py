@@ -30,7 +30,7 @@ from shardscope.engine.model.exits import ExitCode
     type=Size(),
     default="256MiB",
     show_default=True,
-    help="Bytes to measure with; four times as much has to be free.",
+    help="Bytes to measure with, 4 MiB at least; four times as much has to be free.",
 )
 @click.option(
     "--seconds",
