@@ -168,3 +168,14 @@ def test_wide_integers_do_not_push_the_second_column_aside(command: Command, tmp
 
     starts = [line.index(label) for label in ("NaN", "+inf", "-inf") for line in lines if label in line]
     assert starts == starts[:1] * 3
+
+
+def test_a_name_is_found_by_its_bytes_whatever_the_locale_took_them_for(
+    command: Command, tmp_path: Path
+) -> None:
+    save_file({"modèle.w": np.ones(3, "f4")}, tmp_path / "model.safetensors")
+    typed = b"mod\xc3\xa8le.w".decode("ascii", "surrogateescape")  # as a locale without such letters has it
+
+    assert command("peek", str(tmp_path), typed).code == ExitCode.OK
+    assert command("peek", str(tmp_path), "modèle.w").code == ExitCode.OK
+    assert command("tensors", str(tmp_path), "--filter", typed).out.count("F32") == 1

@@ -15,6 +15,7 @@ from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.plan import EXITS
 from shardscope.app.cli.planning import Size, bounds_of, copying, rules_of
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.text import TEXT, as_typed
 from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.repair import REPAIRS
@@ -70,7 +71,7 @@ class Pair(click.ParamType[tuple[str, str]]):
         """Return what stands before the first equals sign, and what stands behind it."""
         if isinstance(value, tuple):
             return value[0], value[1]
-        first, sign, second = str(value).partition("=")
+        first, sign, second = as_typed(str(value)).partition("=")
         if not sign or not first:
             self.fail(f"write it as {self._words}.", param, ctx)
         return first, second
@@ -101,6 +102,7 @@ _OPTIONS = (
         "--tensor",
         "drop",
         metavar="GLOB",
+        type=TEXT,
         multiple=True,
         help="drop: names of tensors that are left out; may be repeated.",
     ),
@@ -120,6 +122,7 @@ _OPTIONS = (
     click.option(
         "--strip-prefix",
         metavar="TEXT",
+        type=TEXT,
         multiple=True,
         help="rename: what names begin with and shall not, after the others; may be repeated.",
     ),
@@ -129,7 +132,9 @@ _OPTIONS = (
         multiple=True,
         help="metadata: a key of every header, set last; may be repeated.",
     ),
-    click.option("--unset", metavar="KEY", multiple=True, help="metadata: a key that goes; may be repeated."),
+    click.option(
+        "--unset", metavar="KEY", type=TEXT, multiple=True, help="metadata: a key that goes; may be repeated."
+    ),
     click.option(
         "--strip-metadata", is_flag=True, help="metadata: every key goes but format, which loaders ask for."
     ),

@@ -10,6 +10,7 @@ import click
 
 from shardscope.app.cli.command import Helped
 from shardscope.app.cli.limit import Limit, nearest
+from shardscope.app.cli.text import TEXT
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def choosing(command: F) -> F:
         "--tensor",
         "patterns",
         metavar="NAME",
+        type=TEXT,
         multiple=True,
         help="Only this tensor; may be repeated. A name, or a pattern with * and ?.",
     )(command)

@@ -9,6 +9,7 @@ import click
 from shardscope.app.cli.command import command
 from shardscope.app.cli.map import EXITS, opened, reading
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.text import TEXT
 from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import MAP_APPLIED
@@ -55,8 +56,12 @@ _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
 @click.option(
     "--to", "target", metavar="MAP", type=click.Path(), help="FILE... are shards; write those of this map."
 )
-@click.option("--tensor", "name", metavar="NAME", help="The tensor; needed where the map has several.")
-@click.option("--key", metavar="NAME", help="What safetensors files call the tensor, if not the same.")
+@click.option(
+    "--tensor", "name", metavar="NAME", type=TEXT, help="The tensor; needed where the map has several."
+)
+@click.option(
+    "--key", metavar="NAME", type=TEXT, help="What safetensors files call the tensor, if not the same."
+)
 @click.option(
     "-o", "--output", "out", required=True, type=click.Path(), help="A new file; for shards a new folder."
 )

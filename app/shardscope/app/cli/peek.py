@@ -6,6 +6,7 @@ from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading_options
 from shardscope.app.cli.planning import Size, bounds_of, decoding_of
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.text import TEXT
 from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
@@ -33,7 +34,7 @@ MOST = 64
     exits=[code for code in ExitCode if code not in (ExitCode.DENIED, ExitCode.OUTPUT, ExitCode.BLOCKED)],
 )
 @click.argument("path", type=click.Path())
-@click.argument("tensor")
+@click.argument("tensor", type=TEXT)
 @reading_options
 @click.option(
     "--slice", "part", metavar="SLICE", help="Which elements, such as `0:4,-1,::2`. All by default."

@@ -8,6 +8,7 @@ import click
 
 from shardscope.app.cli.examine import split_limits
 from shardscope.app.cli.limit import UNITS
+from shardscope.app.cli.text import TEXT
 
 if TYPE_CHECKING:
     from shardscope.engine.decoding import Decoding
@@ -128,10 +129,13 @@ _OPTIONS = (
     click.option(
         "--include",
         metavar="GLOB",
+        type=TEXT,
         multiple=True,
         help="Only names of the source that match; may be repeated.",
     ),
-    click.option("--exclude", metavar="GLOB", multiple=True, help="Not names that match; may be repeated."),
+    click.option(
+        "--exclude", metavar="GLOB", type=TEXT, multiple=True, help="Not names that match; may be repeated."
+    ),
     click.option(
         "--rename",
         metavar="FILE",

@@ -13,6 +13,7 @@ import click
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import decoding, examine, reading
 from shardscope.app.cli.session import Session
+from shardscope.app.cli.text import TEXT
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
@@ -64,6 +65,7 @@ COLUMNS = ("name", "dtype", "shape", "bytes", "file", "begin", "end")
     "--filter",
     "patterns",
     metavar="GLOB",
+    type=TEXT,
     multiple=True,
     help="Only names that match; may be repeated, then any of them may match. *, ? and [abc] as in a shell.",
 )
