@@ -260,6 +260,22 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
     assert refused.value.finding.code == "source.changed"
 
 
+def test_what_a_file_that_was_cut_short_lacks_is_told_and_the_rest_compared(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.safetensors", tmp_path / "other.safetensors"
+    written = safetensors_bytes({"a.weight": ("F32", (2, 8)), "b.weight": ("F32", (2, 8))})
+    one.write_bytes(written)
+    other.write_bytes(written[:-16])
+    heard: list[Progress] = []
+    found = with_values(differ(one, other, values=False), progress=heard.append)
+    lost = of(found, "b.weight")
+    assert of(found, "a.weight").values is not None
+    assert lost.values is None
+    assert lost.note is not None
+    assert lost.note.startswith("values were not compared: in B, other.safetensors gave 272 bytes")
+    assert found.document.uncompared == 1
+    assert (heard[-1].done, heard[-1].total) == (128, 128)
+
+
 def test_it_is_a_part_of_the_interface() -> None:
     assert engine.diff is diff
     made: Callable[..., Any] = engine.DiffOptions

@@ -25,7 +25,7 @@ from shardscope.engine.model.scan import Hole, ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from shardscope.engine.model.text import display_name
 from shardscope.engine.peeking import MEMORY, in_the_way, opaque_files
-from shardscope.engine.sides import Side, side_of
+from shardscope.engine.sides import LOCAL, Side, side_of
 from shardscope.engine.source.source import Source
 from shardscope.engine.unpacking import readable, stored_bytes
 
@@ -37,8 +37,6 @@ LEAST: Final = 1 << 20
 """Bytes of buffers below which no budget goes."""
 SCRATCH: Final = 8 << 20
 """Bytes that working on numbers takes beside the tiles, at most."""
-LOCAL: Final = ("convert.", "map.", "source.read_failed")
-"""How codes begin that are about one tensor: others are read all the same."""
 HOLES: Final = 256
 """Holes that the document lists."""
 

@@ -24,6 +24,8 @@ from shardscope.engine.model.source import Entry
 from shardscope.engine.source.read import OpenFile
 from shardscope.engine.source.source import Source
 
+LOCAL: Final = ("convert.", "map.", "source.read_failed")
+"""How codes begin that are about one tensor: others are read all the same."""
 MODEL_CONFIG: Final = "config.json"
 
 

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from shardscope.engine.compared import Compared, size_of, with_news
 from shardscope.engine.diffing.updates import Target
+from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import FirstDifference, State, TensorDifference
 from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.text import counted, display_name
-from shardscope.engine.sides import opened, placed
+from shardscope.engine.sides import LOCAL, opened, placed
 
 if TYPE_CHECKING:  # loaded where values are read
     from shardscope.engine.diffing.values import Comparing
@@ -33,7 +34,9 @@ def with_values(
 ) -> Compared:
     """Return what is different with the values of tensors compared, of all or of some by their numbers.
 
-    Raises `Fault`: those of reading; `Cancelled`, and then `on_difference` has heard what was compared until then.
+    A tensor that cannot be read has a note that says why.
+
+    Raises `Fault`: those of reading that are about more than one tensor; `Cancelled`, and then `on_difference` has heard what was compared until then.
     """
     from shardscope.engine.diffing.values import Comparing
 
@@ -58,15 +61,30 @@ def with_values(
                 raise AssertionError("only pairs are wanted")
             item = compared.document.tensors[number]
             target = compared.targets.get(number)
-            news[number] = (
-                work.compare(item, one, other, comparing)
-                if target is None
-                else work.merge(item, one, other, target, comparing)
-            )
+            try:
+                news[number] = (
+                    work.compare(item, one, other, comparing)
+                    if target is None
+                    else work.merge(item, one, other, target, comparing)
+                )
+            except Fault as fault:
+                if not fault.finding.code.startswith(LOCAL):
+                    raise
+                news[number] = _unread(item, fault.finding)
             if on_difference is not None:
                 on_difference(number, news[number])
     work.finished()
     return with_news(compared, news)
+
+
+def _unread(item: TensorDifference, finding: Finding) -> TensorDifference:
+    """Return a difference whose numbers one side does not give, with the reason: a file that was cut short, say."""
+    side, _, path = str(finding.params.get("file", "")).partition("/")
+    if path:
+        finding = Finding(finding.code, {**finding.params, "file": path})
+    where = {"0": "in A, ", "1": "in B, "}.get(side, "")
+    why = blocker(finding, item.name).message.removesuffix(".")
+    return replace(item, note=f"values were not compared: {where}{why}")
 
 
 class _Work:
@@ -149,8 +167,10 @@ class _Work:
                 self._done = max(self._done, before + int(elements * each))
                 self._report(name)
 
-        yield on_tile
-        self._done = before + size
+        try:
+            yield on_tile
+        finally:
+            self._done = before + size
 
     def _first(
         self, element: int | None, a: str, b: str, one: LogicalTensor, other: LogicalTensor

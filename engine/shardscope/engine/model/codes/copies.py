@@ -5,7 +5,7 @@ from typing import Final
 from shardscope.engine.model.blocker import Blocks, Code, Severity, Stage
 from shardscope.engine.model.exits import ExitCode
 
-_REFETCH: Final = "Fetch the file again, or take another save; nothing of this conversion is kept."
+_REFETCH: Final = "Fetch the file again, or take another save; no output is kept."
 
 
 def _row(
