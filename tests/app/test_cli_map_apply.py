@@ -217,6 +217,31 @@ def test_nothing_is_overwritten(command: Command, folder: Path) -> None:
     assert sorted(os.listdir()) == ["full.npy", "link.npy", "out"]
 
 
+@pytest.mark.parametrize("target", ["out", "out.npy"])
+def test_what_a_killed_process_of_the_same_number_left_is_not_in_the_way(
+    command: Command, folder: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save("full.npy", noise((8, 8)))
+    np.save("half.npy", noise((8, 4)))
+    path = str(MAPS / "row_tp2.json")
+    way = ("full.npy", "--slice") if target == "out" else ("half.npy", "half.npy", "--assemble")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rename", killed)
+        patch.setattr("os.link", killed)
+        patch.setattr("os.unlink", lambda _: None)
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)
+        command("map", "apply", path, *way, "-o", target)
+    (left,) = folder.glob(f".{target}.*")
+
+    assert command("map", "apply", path, *way, "-o", target).code == ExitCode.OK
+    assert (folder / target).exists()
+    assert left.exists()
+
+
 def test_a_target_that_cannot_be_written_leaves_nothing(command: Command, folder: Path) -> None:
     np.save("full.npy", noise((8, 8)))
     said = command("map", "apply", str(MAPS / "row_tp2.json"), "full.npy", "--slice", "-o", "no/such/out")

@@ -176,7 +176,9 @@ class Staging:
         self._suffix = suffix
         self._folder = len(targets) != 1 or targets[0].name != ""
         head, tail = os.path.split(self._path)
-        self._stage = os.path.join(head, b".%s.shardscope-%d" % (tail[:200], os.getpid()))
+        # A process of this number may have left its own behind: in a container every first process has the same one.
+        own = b"%d-%s" % (os.getpid(), os.urandom(4).hex().encode())
+        self._stage = os.path.join(head, b".%s.shardscope-%s" % (tail[:200], own))
         self._begins: list[int] = []
         self._open: dict[int, int] = {}
         self._made = False
