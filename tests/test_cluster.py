@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from shardscope.app.main import main
 from shardscope.engine import materialize, prepare
-from shardscope.engine.cluster import DaskCluster, Tls
 from shardscope.engine.convert.jobs.meeting import Met, Question, meet
 from shardscope.engine.convert.jobs.tasks import versions_here
+from shardscope.engine.converting.cluster import DaskCluster, Tls
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.plan import PlanOptions
 from tests.checkpoints import write_sharded

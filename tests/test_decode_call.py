@@ -4,9 +4,9 @@ import os
 import shutil
 from pathlib import Path
 
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.formats.decode import decode_of
-from shardscope.engine.inspection import carry_digests, inspect, with_digests
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import carry_digests, inspect, with_digests
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, HEADERS_ONLY
 from shardscope.engine.model.progress import Progress

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from shardscope import engine
-from shardscope.engine.compared import Compared, DiffOptions, filtered
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.differences import diff
+from shardscope.engine.comparing.compared import Compared, DiffOptions, filtered
+from shardscope.engine.comparing.diff import diff
+from shardscope.engine.comparing.valuing import with_values
 from shardscope.engine.diffing.folding import folded
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.difference import TensorDifference
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions, RenameRule
 from shardscope.engine.model.progress import Cancelled, Progress
-from shardscope.engine.valuing import with_values
 from tests.checkpoints import LLAMA, safetensors_bytes, write_safetensors
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shardscope.engine.compared import Compared, DiffOptions
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.differences import diff
+from shardscope.engine.comparing.compared import Compared, DiffOptions
+from shardscope.engine.comparing.diff import diff
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.difference import ElementPlace, Figures, TensorDifference
 from shardscope.engine.model.escalation import Intent
 

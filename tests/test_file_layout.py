@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardscope.engine import inspect
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.previewing import layout

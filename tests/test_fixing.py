@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.comparison import verify
 from shardscope.engine.convert.plans import header as headers
-from shardscope.engine.converting import prepare
-from shardscope.engine.fixing import Fix, check_idle, look_for_fix, plan_fix, prepare_fix
-from shardscope.engine.materializing import Converted, materialize
+from shardscope.engine.converting.fixing import Fix, check_idle, look_for_fix, plan_fix, prepare_fix
+from shardscope.engine.converting.materializing import Converted, materialize
+from shardscope.engine.converting.preparing import prepare
+from shardscope.engine.converting.verify import verify
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.fix import Change, FixOptions
 from shardscope.engine.model.manifest import MANIFEST_NAME, RUN_NAME
@@ -529,7 +529,7 @@ def test_a_source_that_changes_after_the_look_is_refused(pair: Path, tmp_path: P
 KILLED = """
 import os, signal, sys
 from shardscope.engine import FixOptions, materialize, prepare_fix
-from shardscope.engine import materializing
+from shardscope.engine.converting import materializing
 
 step = sys.argv[3]
 setattr(materializing, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))

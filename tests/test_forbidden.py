@@ -72,7 +72,7 @@ ALLOWED = {
         "engine/shardscope/engine/convert/disk/kernel.py",  # nor have renameat2, fallocate and quotactl_fd
     ),
     "distributed": (
-        "engine/shardscope/engine/cluster.py",  # Dask's own client, where a person named a scheduler
+        "engine/shardscope/engine/converting/cluster.py",  # Dask's own client, where a person named a scheduler
     ),
     "importlib.metadata": (
         "engine/shardscope/engine/capabilities/installed.py",  # versions, and no entry point
@@ -220,12 +220,14 @@ def test_an_allowance_holds_only_where_it_was_given() -> None:
     for name in ("import subprocess", "import os\nos.fork()", "import os\nos.execv('/', [])"):
         assert violations(name, "engine/shardscope/engine/isolation/worker.py") != []
     assert violations("import subprocess", "engine/shardscope/engine/isolation/process.py") == []
-    assert violations("from distributed import Client", "engine/shardscope/engine/cluster.py") == []
+    assert (
+        violations("from distributed import Client", "engine/shardscope/engine/converting/cluster.py") == []
+    )
     for name in ("import aiohttp", "from textual_serve.server import Server"):
         assert violations(name, "app/shardscope/app/serving/server.py") == []
         assert violations(name, "app/shardscope/app/cli/serve.py") != []
-        assert violations(name, "engine/shardscope/engine/inspection.py") != []
-    assert violations("import dask", "engine/shardscope/engine/cluster.py") != []
+        assert violations(name, "engine/shardscope/engine/inspecting/inspection.py") != []
+    assert violations("import dask", "engine/shardscope/engine/converting/cluster.py") != []
     assert violations("import distributed", "engine/shardscope/engine/convert/executors/dispatch.py") != []
     assert violations(metadata, "engine/shardscope/engine/formats/folder.py") != []
 

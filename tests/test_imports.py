@@ -64,7 +64,7 @@ def test_the_public_names_of_the_engine_are_there_on_first_use() -> None:
 
     assert not held & (SCREEN | ARRAYS)
     modules_after(
-        "import shardscope.engine.inspection\nfrom shardscope.engine import inspect\nassert callable(inspect)"
+        "import shardscope.engine.inspecting.inspection\nfrom shardscope.engine import inspect\nassert callable(inspect)"
     )
     modules_after("from shardscope.engine import *\nassert callable(inspect)")
 
@@ -84,7 +84,7 @@ def test_version_and_help_start_bare() -> None:
 def test_inspection_needs_no_screen_no_arrays_and_no_framework(arguments: tuple[str, ...]) -> None:
     held = modules_after(COMMAND, *arguments, CHECKPOINT)
 
-    assert "shardscope.engine.inspection" in held
+    assert "shardscope.engine.inspecting.inspection" in held
     assert not held & (SCREEN | ARRAYS | FRAMEWORKS | UNPICKLERS | NETWORK | PROCESSES)
 
 

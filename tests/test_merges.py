@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shardscope.engine.compared import Compared, DiffOptions
-from shardscope.engine.differences import diff
+from shardscope.engine.comparing.compared import Compared, DiffOptions
+from shardscope.engine.comparing.diff import diff
 from shardscope.engine.diffing.merging import ROUNDING, _half_steps, blocks
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.difference import Merge, TensorDifference

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.engine import overview as figures
+from shardscope.engine.inspecting import overview as figures
+from shardscope.engine.inspecting.overview import overview
 from shardscope.engine.model.tensors import DTYPES, TensorTable
-from shardscope.engine.overview import overview
 
 SHAPES = st.sampled_from([(), (0,), (2,), (2, 3), (3, 2), (6,), (4, 4), (16,), (128, 2), (2, 128)])
 ROWS = st.lists(st.tuples(st.sampled_from(["BF16", "F32", "U8", "NF4", "X4_K"]), SHAPES, st.integers(-1, 1)))

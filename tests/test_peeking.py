@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.progress import Cancelled, Progress
-from shardscope.engine.peeking import PeekOptions, peek
+from shardscope.engine.peeking.peek import PeekOptions, peek
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 ALL = PeekOptions(statistics=True, histogram=True, heat=True)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.diffing.numbers import values
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.sides import side_of
 from shardscope.engine.looking.statistics import first_not_finite, summing
 from shardscope.engine.looking.zero_runs import PAGE, ZeroRun
 from shardscope.engine.model.blocker import Blocker, Fault
@@ -17,8 +18,7 @@ from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled, Progress
 from shardscope.engine.model.tensors import DTYPES
-from shardscope.engine.scanning import scan, scan_side, to_read
-from shardscope.engine.sides import side_of
+from shardscope.engine.peeking.scanning import scan, scan_side, to_read
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 

@@ -12,7 +12,7 @@ import pytest
 from shardscope.engine.looking.unwritten import PAGE
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.progress import Cancelled
-from shardscope.engine.scanning import scan
+from shardscope.engine.peeking.scanning import scan
 from shardscope.engine.source.read import OpenFile
 
 ROW = 64 << 10

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.scan import ScanDocument
-from shardscope.engine.scanning import scan
+from shardscope.engine.peeking.scanning import scan
 
 Scan = Callable[[dict[str, np.ndarray]], ScanDocument]
 chance = np.random.default_rng(10)

@@ -10,15 +10,15 @@ import pytest
 from safetensors.numpy import save_file
 
 from shardscope.engine.convert.copies.work import Written
+from shardscope.engine.inspecting.sides import side_of
 from shardscope.engine.looking.packed.ggml import DECODERS
 from shardscope.engine.looking.slices import layout, selection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.ggml import BLOCK_TYPES
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.peeking import PeekOptions, peek, tensor_of
-from shardscope.engine.sides import side_of
-from shardscope.engine.unpacking import unpacked
-from shardscope.engine.windows import opened, window
+from shardscope.engine.peeking.peek import PeekOptions, peek, tensor_of
+from shardscope.engine.peeking.unpacking import unpacked
+from shardscope.engine.peeking.windows import opened, window
 from tests.test_peeking import Counter
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"

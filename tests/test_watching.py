@@ -11,14 +11,14 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
-from shardscope.engine.known import read_known
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.documents import json_schema
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.schemas import WATCH
 from shardscope.engine.model.source import Identity
 from shardscope.engine.model.watch import Tally, WatchEvent
-from shardscope.engine.steps import (
+from shardscope.engine.watching.known import read_known
+from shardscope.engine.watching.steps import (
     ITERATION,
     LATEST,
     Sight,
@@ -28,7 +28,7 @@ from shardscope.engine.steps import (
     look_at,
     number_of,
 )
-from shardscope.engine.watching import Senses, WatchOptions, watch
+from shardscope.engine.watching.watch import Senses, WatchOptions, watch
 from tests.checkpoints import write_safetensors, write_sharded
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -446,7 +446,7 @@ def test_a_folder_that_cannot_be_read_is_told_after_the_patience_with_the_reason
             raise Fault("source.unreadable", file=path, reason="Permission denied")
         return looked(path, limits, cancel)
 
-    monkeypatch.setattr("shardscope.engine.watching.look_at", look)
+    monkeypatch.setattr("shardscope.engine.watching.watch.look_at", look)
     events = seen(tmp_path, QUIET)
     assert words(events) == [("incomplete", "checkpoint-1")]
     assert "Permission denied" in events[0].why[0]

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shardscope.engine.gathering import Wanted, gather
+from shardscope.engine.inspecting.sides import Side, side_of
 from shardscope.engine.looking.slices import selection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.gathered import Gathered
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled
-from shardscope.engine.peeking import tensor_of
-from shardscope.engine.sides import Side, side_of
-from shardscope.engine.windows import opened, window
+from shardscope.engine.peeking.gathering import Wanted, gather
+from shardscope.engine.peeking.peek import tensor_of
+from shardscope.engine.peeking.windows import opened, window
 from tests.test_peeking import FIXTURES, Counter, decoding, matrices, sparse
 
 
@@ -84,7 +84,7 @@ def test_a_window_into_fragments_is_that_of_the_whole_tensor() -> None:
 def test_figures_are_told_on_the_way_and_where_it_ends_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardscope.engine.gathering.BETWEEN", 0)
+    monkeypatch.setattr("shardscope.engine.peeking.gathering.BETWEEN", 0)
     path = tmp_path / "model.safetensors"
     numbers = np.zeros((64, 4096), "f4")  # 1 MiB, in tiles of 256 KiB
     numbers[40, 7] = -5

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np  # noqa: F401
 
 from shardscope.engine import inspect
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 

@@ -10,9 +10,9 @@ from shardscope.app.explorer.output.calls import Conduct
 from shardscope.engine.convert.admitting.space import Figure
 from shardscope.engine.convert.admitting.target import TargetLook
 from shardscope.engine.convert.stage.promotion import Promoted
-from shardscope.engine.converting import Prepared
-from shardscope.engine.inspection import Inspection
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
 from shardscope.engine.model.course import FileCourse

@@ -21,8 +21,8 @@ from shardscope.app.explorer.output.admission import Admission
 from shardscope.app.explorer.output.forms import Form, TypedInput
 from shardscope.app.explorer.output.steps import Step
 from shardscope.app.explorer.target import Target
-from shardscope.engine import materializing
 from shardscope.engine.convert.stage.staging import Staging
+from shardscope.engine.converting import materializing
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.checkpoints import LLAMA, write_sharded
 

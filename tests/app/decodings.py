@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
 from shardscope.engine.model.decoded import (
     ComponentFigures,

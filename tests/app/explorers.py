@@ -9,9 +9,9 @@ from typing import Any, Final
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.engine import Engine
 from shardscope.app.explorer.target import Target
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.host import Host
-from shardscope.engine.inspection import DigestMode, Inspection
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import DigestMode, Inspection
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.escalation import Ceilings, IsolationProfile, Landlock, Probes
 from shardscope.engine.model.evidence import Basis, Evidence, EvidenceKind

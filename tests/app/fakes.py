@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import UNSET, structs
 
 from shardscope.engine.capabilities.workflow import workflow_of
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Blocker, Blocks, Severity, Stage
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.decoded import DecodedPlane

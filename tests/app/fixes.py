@@ -24,9 +24,9 @@ from shardscope.app.explorer.output.steps import Step
 from shardscope.app.explorer.target import Target
 from shardscope.engine.convert.admitting.space import Figure
 from shardscope.engine.convert.admitting.target import TargetLook
-from shardscope.engine.converting import Prepared
-from shardscope.engine.inspection import inspect
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.inspecting.inspection import inspect
 from shardscope.engine.model.manifest import Run
 from tests.app.conversion_fakes import an_admission
 from tests.app.conversions import until

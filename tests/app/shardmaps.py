@@ -8,7 +8,7 @@ from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.shardmap.subject import Subject
 from shardscope.app.explorer.target import Asked, Target
 from shardscope.engine.geometry.language.lower import lower
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record
 from shardscope.engine.model.mapping import ModelFacts
 from shardscope.engine.model.piece import Lowered, Piece, RankShard, Side

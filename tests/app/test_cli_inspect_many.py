@@ -8,7 +8,7 @@ import pytest
 from shardscope import engine
 from shardscope.app.cli.inspect_many import outcomes
 from shardscope.app.cli.session import Session
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.model.schemas import DESCRIPTORS, ERROR

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardscope.engine import ModelOptions, explain_model
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command

@@ -22,10 +22,10 @@ from shardscope.app.explorer.dialogs import CopiedCommand, NotDone
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.target import Target, diff_command
-from shardscope.engine.compared import Compared
+from shardscope.engine.comparing.compared import Compared
+from shardscope.engine.comparing.valuing import OnDifference
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
-from shardscope.engine.valuing import OnDifference
 from shardscope.widgets.progress_line import ProgressLine
 from tests.checkpoints import LLAMA, write_safetensors
 from tests.conftest import Snap, settle

@@ -25,7 +25,7 @@ from shardscope.app.explorer.output.admission import Admission
 from shardscope.app.explorer.output.steps import Step
 from shardscope.app.explorer.output.stop import Stop
 from shardscope.engine.convert.disk.names import is_staging_name
-from shardscope.engine.converting import Prepared
+from shardscope.engine.converting.preparing import Prepared
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import RUN_NAME
 from shardscope.engine.model.plan import Admission as Admitted

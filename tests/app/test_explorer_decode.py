@@ -17,7 +17,7 @@ from shardscope.app.explorer.decode import Decode
 from shardscope.app.explorer.dialogs import CopiedCommand, NotDone, OwnError
 from shardscope.app.explorer.help.keys import key_rows
 from shardscope.app.explorer.offer import offer_of
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Confidence, Status

@@ -22,8 +22,8 @@ from shardscope.app.explorer.model.places import place_of
 from shardscope.app.explorer.model.screen import DECODE, Model
 from shardscope.app.explorer.target import Target, model_command
 from shardscope.engine.anatomy.memory import WIDTHS
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.modelling import Studied, study_model
 from shardscope.widgets.model_page import ModelPage

@@ -24,10 +24,10 @@ from shardscope.app.explorer.peek.frame import HEAT, STATISTICS, VALUES
 from shardscope.app.explorer.peek.screen import Peek
 from shardscope.app.explorer.peek.subject import Subject
 from shardscope.app.explorer.shardmap.screen import ShardMap
-from shardscope.engine.gathering import OnGathered
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.gathered import Gathered
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
+from shardscope.engine.peeking.gathering import OnGathered
 from shardscope.widgets.tensor_table import TensorPanel
 from shardscope.widgets.value_grid import ValueGrid
 from tests.app.peeked import EXPERTS, HOSTILE, WEIGHT, weight, write

@@ -20,8 +20,8 @@ from shardscope.app.explorer.report.screen import ReportScreen
 from shardscope.app.explorer.report.wanted import Wanted, report_command
 from shardscope.app.explorer.report.writing import WriteTo, Wrote
 from shardscope.app.explorer.target import Asked, Target
-from shardscope.engine import inspection
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting import inspection
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import Limits

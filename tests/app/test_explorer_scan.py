@@ -25,14 +25,14 @@ from shardscope.app.explorer.scan.screen import Scan
 from shardscope.app.explorer.scan.spots import Names, spot_of
 from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.target import Target
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.sides import Side, side_of
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import Cancelled, Progress
 from shardscope.engine.model.scan import ScanDocument
-from shardscope.engine.scanning import Reading, to_read
-from shardscope.engine.sides import Side, side_of
+from shardscope.engine.peeking.scanning import Reading, to_read
 from shardscope.widgets.scan_detail import Spot
 from shardscope.widgets.tensor_table import TensorPanel
 from tests.app.models import HOSTILE, broken_values

@@ -8,7 +8,7 @@ from textual.widgets import Input
 
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.checkpoint.examination import Examination
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.descriptor import Component
 from shardscope.engine.model.evidence import Alternative, Basis, Confidence, Evidence, EvidenceKind, Status

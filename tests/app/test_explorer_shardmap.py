@@ -15,12 +15,12 @@ from shardscope.app.explorer.shardmap.engine import CALLS
 from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.shardmap.sight import Sight
 from shardscope.app.explorer.target import Asked
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.shardmap import Block, Box
-from shardscope.engine.tensormaps import chart
+from shardscope.engine.peeking.tensormaps import chart
 from shardscope.widgets.shard_map import ShardPicture
 from shardscope.widgets.shard_map_words import ShardNotes
 from tests.app.decodings import decoded, opaque

@@ -8,7 +8,7 @@ from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.shardmap import Contiguous
 from shardscope.engine.model.tensors import TensorSpec
-from shardscope.engine.tensormaps import whole_of
+from shardscope.engine.peeking.tensormaps import whole_of
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.app.shardmaps import (
     a_map,

@@ -9,7 +9,7 @@ from shardscope.app.explorer.checkpoint.copied import CopiedNames, names_text
 from shardscope.app.explorer.checkpoint.explore import Explore
 from shardscope.app.explorer.checkpoint.tabs import Panels
 from shardscope.app.explorer.dialogs import CopiedCommand
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.file_layout import ByteRange, FileLayout
 from shardscope.engine.model.source import Kind
 from shardscope.widgets.layout_panel import LayoutPanel

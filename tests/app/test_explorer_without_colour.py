@@ -11,7 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from shardscope.app.explorer.output.steps import Step
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from tests.app.conversion_fakes import Fakes
 from tests.app.conversions import ask, at_plan, begin, over_explore, step_to
 from tests.app.decodings import decoded, opaque

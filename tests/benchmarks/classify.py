@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from shardscope.engine.classify import weigh
 from shardscope.engine.formats.probe import Probe
+from shardscope.engine.inspecting.classify import weigh
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.source.source import Source
 

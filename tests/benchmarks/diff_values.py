@@ -21,7 +21,7 @@ from tests.benchmarks.pairs import measure
 from tests.benchmarks.reshard import SMALL, llama, planned
 
 from shardscope.engine import materialize
-from shardscope.engine.differences import diff
+from shardscope.engine.comparing.diff import diff
 from shardscope.engine.geometry.mapping.targets import Numbers
 
 ALIKE_BAR: Final = 1 / 0.8
@@ -29,7 +29,7 @@ ACROSS_BAR: Final = 1 / 0.4
 MEMORY_BAR: Final = 128 << 20
 _PEAK: Final = """
 import sys
-from shardscope.engine.differences import diff
+from shardscope.engine.comparing.diff import diff
 same = diff(sys.argv[1], sys.argv[2], values=True).document.same
 status = open("/proc/self/status").read()
 print(int(same), next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))

@@ -37,7 +37,7 @@ from textual.widgets import Static
 from shardscope.app.explorer.shardmap.screen import ShardMap
 from shardscope.app.explorer.shardmap.subject import Subject
 from shardscope.app.explorer.target import Asked, Target
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.shardmap import Contiguous
 from shardscope.styles import SHEETS

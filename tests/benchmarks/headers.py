@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import orjson
 from tests.parse.readers import FileReader
 
-from shardscope.engine.inspection import inspect
+from shardscope.engine.inspecting.inspection import inspect
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.parse.safetensors import read_header

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 from tests.benchmarks.pairs import measure
 
-from shardscope.engine.peeking import PeekOptions, peek
-from shardscope.engine.scanning import scan
+from shardscope.engine.peeking.peek import PeekOptions, peek
+from shardscope.engine.peeking.scanning import scan
 
 BAR: Final = 2.0
 LAYERS: Final = 16
@@ -31,7 +31,7 @@ MEMORY_BAR: Final = 256 << 20
 _WIDTHS: Final = {"F32": 4, "BF16": 2}
 _PEAK: Final = """
 import sys
-from shardscope.engine.peeking import PeekOptions, peek
+from shardscope.engine.peeking.peek import PeekOptions, peek
 peek(sys.argv[1], "weight", PeekOptions(statistics=True))
 status = open("/proc/self/status").read()
 print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))

@@ -28,11 +28,11 @@ from tests.benchmarks.pairs import seconds
 from shardscope.engine import materialize, prepare_reshard, transfers
 from shardscope.engine.convert.plans.header import build
 from shardscope.engine.convert.plans.ranks import Ranks, documents_beside, metadata
-from shardscope.engine.converting import Prepared
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.converting.resharding import Aim
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.model.course import Course
 from shardscope.engine.model.plan import PlanOptions
-from shardscope.engine.resharding import Aim
 
 SMALL: Final = {"layers": 2, "hidden": 4096, "heads": 32, "groups": 8, "ffn": 11008, "vocabulary": 16384}
 LARGE: Final = {"layers": 80, "hidden": 8192, "heads": 64, "groups": 8, "ffn": 28672, "vocabulary": 128256}

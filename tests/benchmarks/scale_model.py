@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from shardscope.engine import materialize, prepare
 from shardscope.engine.convert.jobs.tasks import versions_here
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
 from shardscope.engine.model.plan import PlanOptions
 
 GB = 1e9

@@ -17,7 +17,7 @@ import orjson
 from tests.benchmarks.headers import write_index
 from tests.benchmarks.pairs import measure
 
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.limits import Limits
 
 FILES, TENSORS = 200, 500

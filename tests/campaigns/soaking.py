@@ -66,8 +66,8 @@ def inspections(source: Path, folder: Path) -> tuple[Turn, int]:
     """Inspect the checkpoints below `source`, one a round: all of them as they are, then all of them with pickles decoded, and again."""
     from itertools import cycle
 
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import inspect
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import inspect
     from shardscope.engine.model.escalation import Intent
 
     found = sorted(path for path in source.rglob("checkpoint") if path.is_dir())

@@ -8,7 +8,7 @@ import pytest
 
 from shardscope.app.cli.root import COMMANDS
 from shardscope.engine import inspect
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.codes import CODES
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.escalation import Intent

@@ -22,13 +22,13 @@ from typing import Any
 import msgspec
 
 from shardscope.app.main import main as shardscope
-from shardscope.engine import materializing
 from shardscope.engine.convert.copies import copying
 from shardscope.engine.convert.executors import dispatch, threads
 from shardscope.engine.convert.jobs import running, tasks
 from shardscope.engine.convert.stage.staging import Staging
+from shardscope.engine.converting import materializing
+from shardscope.engine.converting.staged import verify_staged
 from shardscope.engine.model.course import Course
-from shardscope.engine.verifying import verify_staged
 
 PRELOADED = (copying, dispatch, running, tasks, verify_staged)
 

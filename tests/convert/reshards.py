@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.converting import Prepared
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.converting.resharding import Aim, prepare_reshard
 from shardscope.engine.geometry.mapping.targets import Numbers
-from shardscope.engine.materializing import Converted
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions, RankLayout
-from shardscope.engine.resharding import Aim, prepare_reshard
-from shardscope.engine.shardmaps import ShardMaps
+from shardscope.engine.shardmaps.reading import ShardMaps
 
 Arrays = dict[str, NDArray[Any]]
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions

@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.converting import Prepared
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions

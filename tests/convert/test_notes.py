@@ -6,7 +6,7 @@ import pytest
 
 from shardscope.app.cli.plan_text import render
 from shardscope.engine import prepare
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.converting import look_for_plan
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.converting.preparing import look_for_plan
+from shardscope.engine.converting.resharding import Aim, prepare_reshard
 from shardscope.engine.geometry.mapping.targets import Numbers
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.course import Course, FileCourse
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.plan import PlanOptions
-from shardscope.engine.resharding import Aim, prepare_reshard
 from tests.checkpoints import write_sharded
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from shardscope.engine import inspect, read_shard_map, verify
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.converting.resharding import transfers
 from shardscope.engine.geometry.language.document import written
 from shardscope.engine.geometry.language.lower import lower
 from shardscope.engine.geometry.mapping.targets import Numbers
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.lowered import LoweredDocument
@@ -32,8 +33,7 @@ from shardscope.engine.model.shardmap import (
     ShardMapDocument,
     TensorMap,
 )
-from shardscope.engine.resharding import transfers
-from shardscope.engine.shardmaps import ShardMaps
+from shardscope.engine.shardmaps.reading import ShardMaps
 from tests.convert.reshards import (
     FIXTURES,
     Arrays,

@@ -23,7 +23,7 @@ from shardscope.engine.convert.disk.owner import seal_of
 from shardscope.engine.convert.stage.promotion import promote
 from shardscope.engine.convert.stage.resuming import holds, leaves_good, plan_digest
 from shardscope.engine.convert.stage.staging import Staging
-from shardscope.engine.converting import prepare
+from shardscope.engine.converting.preparing import prepare
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.manifest import RUN_NAME

@@ -5,7 +5,7 @@ from math import prod
 import pytest
 
 from shardscope.engine.convert.plans.selection import Selection, select
-from shardscope.engine.converting import explained
+from shardscope.engine.converting.preparing import explained
 from shardscope.engine.geometry.constructors.dcp import chunk_list
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor, Record

@@ -40,9 +40,9 @@ from shardscope.engine.convert.jobs.tasks import (
 )
 from shardscope.engine.convert.stage.promotion import promote
 from shardscope.engine.convert.stage.staging import Staging
-from shardscope.engine.converting import Prepared
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.converting.preparing import Prepared
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.manifest import RUN_NAME

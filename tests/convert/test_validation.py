@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.converting import Prepared
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
+from shardscope.engine.converting.preparing import Prepared
 from shardscope.engine.model.blocker import Fault, Finding
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
 from shardscope.engine.model.plan import PlanOptions, RenameRule

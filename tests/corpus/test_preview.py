@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.source import Kind
 from shardscope.engine.model.text import UNSAFE
 from shardscope.engine.previewing import LINES, WIDTH, preview

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from shardscope.engine.classify import format_named, weigh
 from shardscope.engine.formats.decode import decode_of
 from shardscope.engine.formats.decoder import Decoder, PickleUse
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Facts
 from shardscope.engine.geometry.execution.execute import assemble
 from shardscope.engine.geometry.language.lower import lower
+from shardscope.engine.inspecting.classify import format_named, weigh
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor
 from shardscope.engine.model.limits import DecodeLimits, Limits

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from shardscope.engine import inspect
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.decoded import DecodedPlane
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.escalation import Intent

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from shardscope.engine import classify
 from shardscope.engine.formats import FORMATS
+from shardscope.engine.inspecting import classify
 from shardscope.engine.model.evidence import Confidence, EvidenceKind, Status
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from tests.formats.looking import FIXTURES, look

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from shardscope.engine import inspect, materialize, prepare
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.formats import numpy_arrays
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.evidence import Confidence

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from shardscope.engine import diff
-from shardscope.engine.compared import Compared
+from shardscope.engine.comparing.compared import Compared
 from shardscope.engine.model.blocker import Fault
-from shardscope.engine.peeking import peek
-from shardscope.engine.scanning import scan
+from shardscope.engine.peeking.peek import peek
+from shardscope.engine.peeking.scanning import scan
 from tests.formats.looking import copied
 from tests.parse.gguf_files import Order, Row, gguf
 

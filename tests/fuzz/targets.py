@@ -45,7 +45,7 @@ from shardscope.engine.parse.json import parse_json
 from shardscope.engine.parse.pickled import read_pickles
 from shardscope.engine.parse.weight_index import read_weight_index
 from shardscope.engine.report.reading import read as read_report
-from shardscope.engine.shardmaps import ShardMaps
+from shardscope.engine.shardmaps.reading import ShardMaps
 from tests.parse.fixture_pickles import LEGACY
 from tests.parse.readers import MemoryReader
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardscope.engine.diffing.numbers import table
 from shardscope.engine.looking.sub_byte import packed
-from shardscope.engine.peeking import PeekOptions, peek
+from shardscope.engine.peeking.peek import PeekOptions, peek
 
 WIDTHS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 SLICES: dict[str, Callable[[np.ndarray], np.ndarray]] = {

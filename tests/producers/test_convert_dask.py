@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 from shardscope.engine import materialize, prepare
-from shardscope.engine.cluster import DaskCluster
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.cluster import DaskCluster
+from shardscope.engine.converting.materializing import Converted
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.manifest import RUN_NAME
 from shardscope.engine.model.plan import PlanOptions
@@ -189,7 +189,7 @@ def test_nobody_is_reached_without_tls_unless_a_person_says_so(address: str) -> 
 
 
 def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.engine.cluster.PATIENCE", 1)
+    monkeypatch.setattr("shardscope.engine.converting.cluster.PATIENCE", 1)
     with pytest.raises(Fault) as caught, DaskCluster("tcp://127.0.0.1:9", insecure=True):
         pass
     assert caught.value.finding.code == "cluster.unreachable"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.peek import PeekDocument, Statistics
-from shardscope.engine.peeking import PeekOptions, peek
+from shardscope.engine.peeking.peek import PeekOptions, peek
 
 torch = pytest.importorskip("torch")
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.scan import ScanDocument
-from shardscope.engine.scanning import scan
+from shardscope.engine.peeking.scanning import scan
 from tests.producers.architectures import ARCHITECTURES
 from tests.producers.saves import model
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardscope.engine.inspecting.sides import side_of
 from shardscope.engine.looking.slices import layout, selection
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.peeking import PeekOptions, look
-from shardscope.engine.sides import side_of
-from shardscope.engine.unpacking import described, unpacked
-from shardscope.engine.windows import opened
+from shardscope.engine.peeking.peek import PeekOptions, look
+from shardscope.engine.peeking.unpacking import described, unpacked
+from shardscope.engine.peeking.windows import opened
 from tests.test_unpacking import index_of
 
 torch = pytest.importorskip("torch")

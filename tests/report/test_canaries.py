@@ -13,7 +13,7 @@ from textual.widgets import Input
 from shardscope.app.explorer.app import Explorer
 from shardscope.app.explorer.engine import ENGINE
 from shardscope.app.explorer.report.preview import Preview
-from shardscope.engine import inspection
+from shardscope.engine.inspecting import inspection
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.report.names import Names
@@ -191,7 +191,7 @@ async def test_none_survives_in_what_is_sent_about_an_error_of_ours(
         except KeyError as error:
             raise RuntimeError(secret) from error
 
-    monkeypatch.setattr("shardscope.engine.inspection.inspect", fail)
+    monkeypatch.setattr("shardscope.engine.inspecting.inspection.inspect", fail)
     app = Explorer(checkpoint.name, ENGINE)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)

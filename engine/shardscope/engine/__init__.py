@@ -7,17 +7,24 @@ else and `shardscope --version` starts in the time of an interpreter.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardscope.engine.applying import Applied, assemble_files, reshard_files, slice_file
     from shardscope.engine.benching import BenchOptions, bench
     from shardscope.engine.capabilities.published import glossary, sources, support_matrix
     from shardscope.engine.capabilities.reading import read_capability
     from shardscope.engine.capabilities.validation import validate
-    from shardscope.engine.compared import DiffOptions
-    from shardscope.engine.comparison import verify
-    from shardscope.engine.converting import Prepared, prepare, read_plan, read_renames
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.differences import diff
-    from shardscope.engine.fixing import Fix, FixLook, check_idle, look_for_fix, plan_fix, prepare_fix
+    from shardscope.engine.comparing.compared import DiffOptions
+    from shardscope.engine.comparing.diff import diff
+    from shardscope.engine.converting.fixing import (
+        Fix,
+        FixLook,
+        check_idle,
+        look_for_fix,
+        plan_fix,
+        prepare_fix,
+    )
+    from shardscope.engine.converting.materializing import Converted, materialize
+    from shardscope.engine.converting.preparing import Prepared, prepare, read_plan, read_renames
+    from shardscope.engine.converting.resharding import Aim, prepare_reshard, read_transfer, transfers
+    from shardscope.engine.converting.verify import verify
     from shardscope.engine.geometry.checking.check import check
     from shardscope.engine.geometry.checking.compare import first_difference
     from shardscope.engine.geometry.describing.explain import explain
@@ -27,17 +34,16 @@ if TYPE_CHECKING:
     from shardscope.engine.geometry.mapping.targets import Numbers
     from shardscope.engine.geometry.transfer.compose import compose, invert
     from shardscope.engine.geometry.transfer.planning import Planner
-    from shardscope.engine.inspection import Inspection, inspect, with_digests
-    from shardscope.engine.known import read_known
-    from shardscope.engine.materializing import Converted, materialize
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection, inspect, with_digests
     from shardscope.engine.model.fix import FixOptions
     from shardscope.engine.modelling import ModelOptions, describe_model, explain_model
-    from shardscope.engine.peeking import PeekOptions, peek
+    from shardscope.engine.peeking.peek import PeekOptions, peek
+    from shardscope.engine.peeking.scanning import scan
     from shardscope.engine.previewing import Preview, preview
     from shardscope.engine.reporting import compare_reports, prepare_report, read_report, write_report
-    from shardscope.engine.resharding import Aim, prepare_reshard, read_transfer, transfers
-    from shardscope.engine.scanning import scan
-    from shardscope.engine.shardmaps import (
+    from shardscope.engine.shardmaps.applying import Applied, assemble_files, reshard_files, slice_file
+    from shardscope.engine.shardmaps.reading import (
         ShardMaps,
         read_deepspeed,
         read_shapes,
@@ -45,7 +51,8 @@ if TYPE_CHECKING:
         to_deepspeed,
         translate_deepspeed,
     )
-    from shardscope.engine.watching import WatchOptions, watch
+    from shardscope.engine.watching.known import read_known
+    from shardscope.engine.watching.watch import WatchOptions, watch
 
 __all__ = [
     "Aim",
@@ -140,11 +147,11 @@ def __getattr__(name: str) -> Any:
         ):
             return _geometry(name)
         case "Applied" | "assemble_files" | "reshard_files" | "slice_file":
-            from shardscope.engine import applying
+            from shardscope.engine.shardmaps import applying
 
             return getattr(applying, name)
         case "Decoding":
-            from shardscope.engine.decoding import Decoding
+            from shardscope.engine.inspecting.decoding import Decoding
 
             return Decoding
         case "compare_reports" | "prepare_report" | "read_report" | "write_report":
@@ -152,9 +159,9 @@ def __getattr__(name: str) -> Any:
 
             return getattr(reporting, name)
         case "DiffOptions" | "diff":
-            from shardscope.engine import differences
+            from shardscope.engine.comparing import diff
 
-            return getattr(differences, name)
+            return getattr(diff, name)
         case "ModelOptions" | "describe_model" | "explain_model":
             from shardscope.engine import modelling
 
@@ -201,10 +208,10 @@ def __getattr__(name: str) -> Any:
             | "to_deepspeed"
             | "translate_deepspeed"
         ):
-            from shardscope.engine import shardmaps
+            from shardscope.engine.shardmaps import reading
 
-            return getattr(shardmaps, name)
-    from shardscope.engine import inspection
+            return getattr(reading, name)
+    from shardscope.engine.inspecting import inspection
 
     return getattr(inspection, name)
 
@@ -228,35 +235,35 @@ def _capabilities(name: str) -> Any:
 def _conversions(name: str) -> Any:
     """Return what plans a conversion or a fix, and what carries both out."""
     if name in ("Converted", "materialize"):
-        from shardscope.engine import materializing
+        from shardscope.engine.converting import materializing
 
         return getattr(materializing, name)
     if name in ("Fix", "FixLook", "FixOptions", "check_idle", "look_for_fix", "plan_fix", "prepare_fix"):
-        from shardscope.engine import fixing
+        from shardscope.engine.converting import fixing
 
         return getattr(fixing, name)
-    from shardscope.engine import converting
+    from shardscope.engine.converting import preparing
 
-    return getattr(converting, name)
+    return getattr(preparing, name)
 
 
 def _later(name: str) -> Any:
     """Return what looks at one thing alone, or at something again: an output against its source, a folder as it fills."""
     match name:
         case "scan":
-            from shardscope.engine.scanning import scan
+            from shardscope.engine.peeking.scanning import scan
 
             return scan
         case "PeekOptions" | "peek":
-            from shardscope.engine import peeking
+            from shardscope.engine.peeking import peek
 
-            return getattr(peeking, name)
+            return getattr(peek, name)
         case "Preview" | "preview":
             from shardscope.engine import previewing
 
             return getattr(previewing, name)
         case "verify":
-            from shardscope.engine.comparison import verify
+            from shardscope.engine.converting.verify import verify
 
             return verify
         case "BenchOptions" | "bench":
@@ -264,12 +271,12 @@ def _later(name: str) -> Any:
 
             return getattr(benching, name)
         case "read_known":
-            from shardscope.engine.known import read_known
+            from shardscope.engine.watching.known import read_known
 
             return read_known
-    from shardscope.engine import watching
+    from shardscope.engine.watching import watch
 
-    return getattr(watching, name)
+    return getattr(watch, name)
 
 
 def _transfers(name: str) -> Any:
@@ -284,7 +291,7 @@ def _transfers(name: str) -> Any:
 
             return Numbers
         case "Aim" | "prepare_reshard" | "read_transfer" | "transfers":
-            from shardscope.engine import resharding
+            from shardscope.engine.converting import resharding
 
             return getattr(resharding, name)
     from shardscope.engine.geometry.execution import exchange

@@ -17,10 +17,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.converting import prepare
+from shardscope.engine.converting.materializing import materialize
+from shardscope.engine.converting.preparing import prepare
 from shardscope.engine.host import probe
-from shardscope.engine.inspection import inspect
-from shardscope.engine.materializing import materialize
+from shardscope.engine.inspecting.inspection import inspect
 from shardscope.engine.model.bench import BenchDocument, BenchRow
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.plan import PlanOptions

@@ -17,9 +17,9 @@ from shardscope.engine.anatomy import adapters, architecture, counting, layers, 
 from shardscope.engine.anatomy.items import of_catalogue, of_table
 from shardscope.engine.anatomy.memory import CACHE, DEFAULT, memory
 from shardscope.engine.anatomy.rules import STACKS
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.diffing.adapter import fits
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model import schemas
 from shardscope.engine.model.anatomy import Memory, ModelDocument, Packing, Sizes
 from shardscope.engine.model.blocker import Fault, Finding, Param, blocker

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Fault, blocker, human_bytes
 from shardscope.engine.model.facts import GgufArray, GgufHeader, GgufText, Nature, SafetensorsHeader
 from shardscope.engine.model.file_layout import ByteRange, FileLayout, RangeKind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from shardscope.engine.capabilities.installed import Installed, installed
-from shardscope.engine.inspection import DigestMode, inspect
+from shardscope.engine.inspecting.inspection import DigestMode, inspect
 from shardscope.engine.model.blocker import Blocker, Fault, blocker
 from shardscope.engine.model.descriptor import Descriptor
 from shardscope.engine.model.limits import Limits

@@ -15,7 +15,7 @@ from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.converting import Prepared
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.limits import Limits
     from shardscope.engine.model.plan import Plan
     from shardscope.engine.model.progress import OnProgress

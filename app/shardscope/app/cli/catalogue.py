@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from shardscope.engine.decoding import bytes_of
 from shardscope.engine.geometry.language.document import written
 from shardscope.engine.geometry.language.layout import normal_form
+from shardscope.engine.inspecting.decoding import bytes_of
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
 from shardscope.engine.model.documents import CatalogueTensor, RefusedTensor, StoredFragment
 from shardscope.engine.model.schemas import CATALOGUE

@@ -92,7 +92,7 @@ def validate(session: Session, as_json: bool) -> int:
 
     A name that is not known is a warning: the file may be for a newer release.
     """
-    from shardscope.engine.inspection import exit_code
+    from shardscope.engine.inspecting.inspection import exit_code
     from shardscope.engine.model.blocker import Severity
 
     found = _found(keys=False)

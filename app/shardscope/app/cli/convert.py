@@ -14,7 +14,7 @@ from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.converting import Prepared
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.progress import OnProgress
 
 WORD = "convert"

@@ -11,7 +11,7 @@ from shardscope.app.cli.fix_text import lost_parts
 from shardscope.app.cli.layout import WIDTH, Line, heading, laid_out, rows
 from shardscope.app.cli.plan_text import left_out
 from shardscope.app.explorer.target import Target, quoted, verify_command
-from shardscope.engine.materializing import Converted
+from shardscope.engine.converting.materializing import Converted
 from shardscope.engine.model.manifest import MANIFEST_NAME, Validation
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.text import display_name

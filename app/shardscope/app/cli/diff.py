@@ -12,7 +12,7 @@ from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode, most_specific
 
 if TYPE_CHECKING:
-    from shardscope.engine.compared import Compared
+    from shardscope.engine.comparing.compared import Compared
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.difference import DiffDocument, State
 
@@ -118,8 +118,8 @@ def diff(
     Letters tell the state of a tensor: = the same, ~ changed, - missing in B, + extra in B, > renamed, as it seems. Exit 0 where A
     and B are the same, 1 where they differ, 8 where nothing differs and some values could not be compared.
     """
-    from shardscope.engine.compared import DiffOptions
-    from shardscope.engine.differences import diff as compare
+    from shardscope.engine.comparing.compared import DiffOptions
+    from shardscope.engine.comparing.diff import diff as compare
 
     if as_json and form == "markdown":
         raise click.UsageError("Choose one of --json and --format.", click.get_current_context())
@@ -164,7 +164,7 @@ def _answer(document: "DiffDocument") -> ExitCode:
 def _write(
     session: Session, found: "Compared", only: "tuple[State, ...]", form: str, paths: tuple[str, ...]
 ) -> None:
-    from shardscope.engine.compared import filtered
+    from shardscope.engine.comparing.compared import filtered
     from shardscope.engine.model.difference import DIFFERENT
 
     states = only or DIFFERENT

@@ -10,8 +10,8 @@ from shardscope.app.cli.session import Session
 from shardscope.app.cli.watching import watching
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import DigestMode, Inspection
     from shardscope.engine.model.capability import Capability
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.limits import DecodeLimits, Limits
@@ -78,7 +78,7 @@ def wish(
             if given:
                 raise click.UsageError(f"{option} needs --decode.", click.get_current_context())
         return None
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.escalation import Intent
 
     _, in_force = split_limits(limits)

@@ -13,7 +13,7 @@ from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.file_layout import FileLayout
     from shardscope.engine.model.source import Entry

@@ -21,8 +21,8 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.repair import REPAIRS
 
 if TYPE_CHECKING:
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.fixing import Fix
+    from shardscope.engine.converting.fixing import Fix
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.fix import FixDocument, FixOptions
     from shardscope.engine.model.plan import Plan, RenameRule
     from shardscope.engine.model.progress import OnProgress
@@ -318,7 +318,7 @@ def _rules(
 
 def _preview(session: Session, found: "Fix", target: str | None, *, as_json: bool) -> int:
     """Print a fix that is not made; return how the process ends."""
-    from shardscope.engine.converting import admitted_here
+    from shardscope.engine.converting.preparing import admitted_here
     from shardscope.engine.model.codes import CODES
 
     plan = admitted_here(found.document.plan, target)

@@ -12,7 +12,7 @@ from shardscope.app.cli.session import Session
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.inspecting.inspection import DigestMode, Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.descriptor import Descriptor
 

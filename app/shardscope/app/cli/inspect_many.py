@@ -20,7 +20,7 @@ from shardscope.engine.model.schemas import DESCRIPTORS
 from shardscope.engine.model.text import display_name, json_escape
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.descriptor import Descriptor
 
 LONGEST = 4096

@@ -14,7 +14,7 @@ from shardscope.app.cli.text import TEXT
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.shardmaps import ShardMaps
+    from shardscope.engine.shardmaps.reading import ShardMaps
 
 COMMANDS = ("lower", "check", "explain", "compose", "diff", "apply", "from-deepspeed", "to-deepspeed")
 """In the order of help."""

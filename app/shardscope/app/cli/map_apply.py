@@ -16,8 +16,8 @@ from shardscope.engine.model.schemas import MAP_APPLIED
 
 if TYPE_CHECKING:
     from shardscope.engine import Applied, ShardMaps
-    from shardscope.engine.applying import Applying
     from shardscope.engine.model.piece import Lowered
+    from shardscope.engine.shardmaps.applying import Applying
 
 _BY_RANK = re.compile(r"(-?[0-9]{1,18})=(.+)", re.DOTALL)
 
@@ -95,7 +95,7 @@ def apply(
     """Move a tensor by its map: shards to the full tensor, the full tensor to shards, or shards to other shards."""
     from shardscope.engine import assemble_files, reshard_files, slice_file
     from shardscope.engine.model.limits import Limits, with_overrides
-    from shardscope.engine.shardmaps import about
+    from shardscope.engine.shardmaps.reading import about
 
     context = click.get_current_context()
     if (way is None) == (target is None):

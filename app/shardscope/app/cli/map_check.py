@@ -13,7 +13,7 @@ from shardscope.engine.model.schemas import MAP_CHECK
 
 if TYPE_CHECKING:
     from shardscope.engine.model.mapdocuments import CheckedTensor, MapCheckDocument
-    from shardscope.engine.shardmaps import ShardMaps
+    from shardscope.engine.shardmaps.reading import ShardMaps
 
 
 @command(

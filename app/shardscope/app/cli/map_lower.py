@@ -12,7 +12,7 @@ from shardscope.engine.model.schemas import LOWERED
 
 if TYPE_CHECKING:
     from shardscope.engine.model.lowered import LoweredTensor, ShardGroup
-    from shardscope.engine.shardmaps import ShardMaps
+    from shardscope.engine.shardmaps.reading import ShardMaps
 
 SHARDS = 16
 """Shards of a tensor that are printed, and pieces of a shard, unless all are asked for."""

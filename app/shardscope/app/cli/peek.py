@@ -93,9 +93,9 @@ def peek(
 
     The grid has the edges of the last two dimensions, at the first index of those before.
     """
-    from shardscope.engine import peeking
+    from shardscope import engine
 
-    options = peeking.PeekOptions(
+    options = engine.PeekOptions(
         slice=part,
         bits=None if bits is None else int(bits),
         logical=logical,
@@ -112,7 +112,7 @@ def peek(
         session.interrupt.cooperative() as cancel,
         watching(session, progress, machine=as_json) as report,
     ):
-        found = peeking.peek(
+        found = engine.peek(
             path,
             tensor,
             options,

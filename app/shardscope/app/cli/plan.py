@@ -73,7 +73,7 @@ def plan(
     Nothing is written. Exit 6 where admission is denied or unknown, and the code of the first blocker where one stops it.
     """
     from shardscope.engine import prepare
-    from shardscope.engine.converting import admitted_here
+    from shardscope.engine.converting.preparing import admitted_here
     from shardscope.engine.model.codes import CODES
 
     with session.interrupt.cooperative() as cancel, watching(session, progress, machine=as_json) as report:

@@ -11,7 +11,7 @@ from shardscope.app.cli.limit import UNITS
 from shardscope.app.cli.text import TEXT
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.escalation import Operation
     from shardscope.engine.model.limits import Limits
     from shardscope.engine.model.plan import PlanOptions, RenameRule
@@ -226,7 +226,7 @@ def decoding_of(
     """
     if not decode:
         return None
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.escalation import Intent
 
     _, bounds = split_limits(limits)

@@ -14,7 +14,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.reports import DESIRED, MODEL_ID, PARTS, REVISION
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.inspecting.inspection import DigestMode
     from shardscope.engine.model.reports import Desired, ReportPart
     from shardscope.engine.report.names import Mode
     from shardscope.engine.reporting import Prepared, Request

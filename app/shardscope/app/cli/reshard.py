@@ -17,10 +17,10 @@ from shardscope.app.cli.watching import watching
 from shardscope.engine.model.exits import ExitCode
 
 if TYPE_CHECKING:
-    from shardscope.engine.converting import Prepared
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.converting.resharding import Aim
     from shardscope.engine.geometry.mapping.targets import Sharding
     from shardscope.engine.model.progress import OnProgress
-    from shardscope.engine.resharding import Aim
 
 WORD = "reshard"
 """What a person types to start."""
@@ -137,7 +137,7 @@ def reshard(
     """
     from msgspec.structs import replace
 
-    from shardscope.engine.resharding import prepare_reshard
+    from shardscope.engine.converting.resharding import prepare_reshard
 
     bounds = bounds_of(limits)
     aim = _aim(given, limits)
@@ -174,8 +174,8 @@ def reshard(
 def _aim(given: dict[str, Any], limits: tuple[tuple[str, int], ...]) -> "Aim":
     """Return the target that the options come to. Takes what is its own out of `given`."""
     from shardscope.engine import read_shard_map
+    from shardscope.engine.converting.resharding import Aim
     from shardscope.engine.geometry.mapping.targets import Numbers
-    from shardscope.engine.resharding import Aim
 
     ctx = click.get_current_context()
     map_file, cuts, layout = (given.pop(name) for name in ("map_file", "cuts", "layout"))
@@ -202,7 +202,7 @@ def _aim(given: dict[str, Any], limits: tuple[tuple[str, int], ...]) -> "Aim":
 
 
 def _show(session: Session, prepared: "Prepared", target: str | None, *, as_json: bool) -> int:
-    from shardscope.engine.converting import admitted_here
+    from shardscope.engine.converting.preparing import admitted_here
     from shardscope.engine.model.codes import CODES
 
     found = admitted_here(prepared.plan, target)
@@ -212,8 +212,8 @@ def _show(session: Session, prepared: "Prepared", target: str | None, *, as_json
         admitted = found.admission is not None and found.admission.verdict == "admitted"
         code = ExitCode.OK if admitted else ExitCode.DENIED
     if as_json:
+        from shardscope.engine.converting.resharding import transfers
         from shardscope.engine.model.descriptor import to_json
-        from shardscope.engine.resharding import transfers
 
         session.out.write(to_json(transfers(prepared)).encode())
         return code

@@ -70,15 +70,15 @@ def scan(
 
     Tensors are read through their shard maps, tile by tile, within --memory bytes of buffers.
     """
-    from shardscope.engine import scanning
-    from shardscope.engine.inspection import exit_code
+    from shardscope import engine
+    from shardscope.engine.inspecting.inspection import exit_code
     from shardscope.engine.model.blocker import Severity
 
     with (
         session.interrupt.cooperative() as cancel,
         watching(session, progress, machine=as_json) as report,
     ):
-        found = scanning.scan(
+        found = engine.scan(
             path,
             component=component,
             memory_bytes=memory,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from shardscope.engine.cluster import DaskCluster
+    from shardscope.engine.converting.cluster import DaskCluster
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -58,6 +58,6 @@ def cluster_of(given: dict[str, Any]) -> "AbstractContextManager[DaskCluster | N
             message = "--insecure-cluster and the options of TLS need --scheduler."
             raise click.UsageError(message, click.get_current_context())
         return nullcontext()
-    from shardscope.engine.cluster import DaskCluster, Tls
+    from shardscope.engine.converting.cluster import DaskCluster, Tls
 
     return DaskCluster(address, tls=Tls(*files), insecure=insecure)

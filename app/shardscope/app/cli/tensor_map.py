@@ -12,7 +12,7 @@ from shardscope.engine.model.schemas import MAP_EXPLANATION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.catalogue import LogicalTensor
 
 
@@ -27,7 +27,7 @@ def show_map(
     from shardscope.engine.model.codes import CODES
     from shardscope.engine.model.descriptor import to_json
     from shardscope.engine.model.mapdocuments import MapExplanationDocument
-    from shardscope.engine.tensormaps import explained
+    from shardscope.engine.peeking.tensormaps import explained
 
     made = [explained(tensor, rank=rank) for tensor in named(found, name)]
     if rank is not None and not any(rank in shard.ranks for one in made for shard in one.shards):
@@ -42,7 +42,7 @@ def show_map(
 
 def named(found: "Inspection", name: str) -> "Sequence[LogicalTensor]":
     """Return the tensors of a name: as they were decoded, otherwise as headers have them. Raises `click.BadParameter`."""
-    from shardscope.engine.tensormaps import whole_of
+    from shardscope.engine.peeking.tensormaps import whole_of
 
     if found.catalogue is not None:
         names = [tensor.name for tensor in found.catalogue.tensors]

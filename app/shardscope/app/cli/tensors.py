@@ -18,7 +18,7 @@ from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.schemas import TENSORS
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.tensors import TensorTable
 

@@ -48,7 +48,7 @@ def validate(
     Nothing is fetched and nothing is written. Exit code 1 says that something does not hold.
     """
     from shardscope.engine import validate as checked
-    from shardscope.engine.inspection import exit_code
+    from shardscope.engine.inspecting.inspection import exit_code
     from shardscope.engine.model.blocker import Severity
     from shardscope.engine.model.limits import Limits, with_overrides
 

@@ -28,7 +28,7 @@ from shardscope.widgets.decode_terms import DecodeTerms, Terms
 from shardscope.widgets.safe import Part, Tone, content
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.escalation import Operation
 
 COMPONENTS: Final[tuple[tuple[str, Listed], ...]] = (
@@ -262,7 +262,7 @@ class Decode(ModalScreen[Wish]):
 
     def _wish(self) -> "Decoding":
         """Return a wish that serves once, of the key or the click that confirms."""
-        from shardscope.engine.decoding import Decoding
+        from shardscope.engine.inspecting.decoding import Decoding
         from shardscope.engine.model.escalation import Intent
 
         asked = self._asked

@@ -13,9 +13,9 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
     from shardscope.engine.host import Host
-    from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import DigestMode, Inspection
     from shardscope.engine.model.escalation import IsolationProfile
     from shardscope.engine.model.file_layout import FileLayout
     from shardscope.engine.model.limits import DecodeLimits
@@ -43,7 +43,7 @@ class Engine:
 
 
 def _inspect(target: Target, cancel: threading.Event, progress: OnProgress) -> "Inspection":
-    from shardscope.engine.inspection import inspect
+    from shardscope.engine.inspecting.inspection import inspect
 
     return inspect(
         target.path,
@@ -58,7 +58,7 @@ def _inspect(target: Target, cancel: threading.Event, progress: OnProgress) -> "
 def _with_digests(
     found: "Inspection", mode: "DigestMode", cancel: threading.Event, progress: OnProgress
 ) -> "Inspection":
-    from shardscope.engine.inspection import with_digests
+    from shardscope.engine.inspecting.inspection import with_digests
 
     return with_digests(found, mode, cancel=cancel, progress=progress)
 
@@ -90,7 +90,7 @@ def _preflight(limits: "DecodeLimits") -> "IsolationProfile":
 def _decode(target: Target, wish: "Decoding", cancel: threading.Event, progress: OnProgress) -> "Inspection":
     from msgspec.structs import replace
 
-    from shardscope.engine.inspection import inspect
+    from shardscope.engine.inspecting.inspection import inspect
 
     return inspect(
         target.path,

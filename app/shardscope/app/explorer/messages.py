@@ -9,7 +9,7 @@ from shardscope.engine.model.progress import Progress
 if TYPE_CHECKING:
     from shardscope.app.explorer.offer import Offer
     from shardscope.engine.host import Host
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.escalation import IsolationProfile
     from shardscope.engine.model.file_layout import FileLayout

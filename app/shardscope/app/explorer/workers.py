@@ -28,8 +28,8 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import DigestMode, Inspection
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import DigestMode, Inspection
     from shardscope.engine.model.limits import DecodeLimits
 
 Post = Callable[[Message], object]
@@ -102,7 +102,7 @@ def decode(
 
     `found` is what is known so far: its digests are kept where nothing has changed.
     """
-    from shardscope.engine.inspection import carry_digests
+    from shardscope.engine.inspecting.inspection import carry_digests
     from shardscope.engine.model.blocker import Fault, blocker
 
     try:

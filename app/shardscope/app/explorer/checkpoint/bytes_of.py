@@ -8,7 +8,7 @@ from shardscope.engine.model.source import Entry
 from shardscope.engine.model.tensors import TensorSpec
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
 
 
 def default_file(found: "Inspection") -> Entry | None:

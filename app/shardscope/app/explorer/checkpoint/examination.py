@@ -24,8 +24,8 @@ from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.checkpoint.panels import Found
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import DigestMode
     from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
 

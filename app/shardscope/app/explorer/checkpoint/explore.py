@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardscope.app.explorer.checkpoint.workspace import Workspace
     from shardscope.app.explorer.peek.messages import PeekWanted
     from shardscope.app.explorer.shardmap.messages import MapWanted
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.blocker import Blocker
     from shardscope.widgets.file_tree import InventoryTree, Marks
 

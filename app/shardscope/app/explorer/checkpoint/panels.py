@@ -19,7 +19,7 @@ from shardscope.widgets.safe import Tone
 
 if TYPE_CHECKING:
     from shardscope.engine.host import Host
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.previewing import Preview
     from shardscope.widgets.preview_panel import Blocks
 

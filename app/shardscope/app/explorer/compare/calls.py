@@ -9,12 +9,12 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
-    from shardscope.engine.compared import Compared
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.comparing.compared import Compared
+    from shardscope.engine.comparing.valuing import OnDifference
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.decoded import Listed
-    from shardscope.engine.sides import Side
-    from shardscope.engine.valuing import OnDifference
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def _side(
     cancel: Event,
     progress: OnProgress,
 ) -> "Side":
-    from shardscope.engine.sides import Side, side_of
+    from shardscope.engine.inspecting.sides import Side, side_of
 
     if found is not None and found.catalogue is not None and wish is None:
         return Side(target.path, found, found.catalogue)
@@ -53,9 +53,9 @@ def _side(
 def _structure(
     first: "Side", second: "Side", component: "Listed", adapters: "tuple[Side, ...]"
 ) -> "Compared":
-    from shardscope.engine.compared import DiffOptions
-    from shardscope.engine.differences import structure
-    from shardscope.engine.merges import with_adapters
+    from shardscope.engine.comparing.compared import DiffOptions
+    from shardscope.engine.comparing.diff import structure
+    from shardscope.engine.comparing.merges import with_adapters
 
     limits = first.found.descriptor.limits
     found = structure(first, second, DiffOptions(component=component), limits=limits)
@@ -70,7 +70,7 @@ def _values(
     cancel: Event,
     progress: OnProgress,
 ) -> "Compared":
-    from shardscope.engine.valuing import with_values
+    from shardscope.engine.comparing.valuing import with_values
 
     return with_values(compared, only, on_difference=on_difference, cancel=cancel, progress=progress)
 

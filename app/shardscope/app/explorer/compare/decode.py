@@ -8,7 +8,7 @@ from shardscope.app.explorer.offer import Offer
 from shardscope.app.explorer.target import Target
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
 
 
 class DecodeSides(Decode):

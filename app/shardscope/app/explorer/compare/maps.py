@@ -6,7 +6,7 @@ from shardscope.app.explorer.shardmap.subject import Subject
 from shardscope.app.explorer.target import Asked, Target
 
 if TYPE_CHECKING:
-    from shardscope.engine.compared import Compared
+    from shardscope.engine.comparing.compared import Compared
 
 
 def map_of(compared: "Compared", number: int, target: Target, *, of_b: bool, decoded: bool) -> Subject | None:

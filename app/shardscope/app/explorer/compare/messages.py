@@ -7,10 +7,10 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.offer import Offer
-    from shardscope.engine.compared import Compared
+    from shardscope.engine.comparing.compared import Compared
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.difference import Fold, TensorDifference
-    from shardscope.engine.sides import Side
 
 
 class SidesSeen(Message):

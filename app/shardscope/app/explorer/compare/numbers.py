@@ -6,8 +6,8 @@ from shardscope.app.explorer.peek.subject import Subject
 from shardscope.app.explorer.target import Asked, Target
 
 if TYPE_CHECKING:
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.difference import TensorDifference
-    from shardscope.engine.sides import Side
 
 
 def numbers_of(

@@ -32,10 +32,10 @@ from shardscope.widgets.safe import Tone, content
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.offer import Offer
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Blocker
-    from shardscope.engine.sides import Side
 
 COMPONENTS: Final[tuple[Listed, ...]] = ("model", "optimizer", "other", "all")
 """In the order in which the key goes through them."""

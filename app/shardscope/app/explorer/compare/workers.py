@@ -20,12 +20,12 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.compared import Compared
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.comparing.compared import Compared
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.difference import TensorDifference
-    from shardscope.engine.sides import Side
 
 Post = Callable[[Message], object]
 BETWEEN: Final = 0.1
@@ -104,7 +104,7 @@ def values(
     """Compare values; posts `ValuesCompared` on the way and `Folded` at the end, also where it was stopped: with `ComparingStopped` or
     `NotCompared` after it.
     """
-    from shardscope.engine.compared import with_news
+    from shardscope.engine.comparing.compared import with_news
     from shardscope.engine.model.blocker import Fault, blocker
 
     news: dict[int, TensorDifference] = {}

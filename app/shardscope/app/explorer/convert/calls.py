@@ -16,10 +16,10 @@ from shardscope.engine.model.progress import OnProgress
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.plan import Plan, RenameRule
 
 
@@ -46,7 +46,7 @@ class Conversions:
 def _look(
     target: Target, decoding: "Decoding | None", cancel: threading.Event, progress: OnProgress
 ) -> "Inspection":
-    from shardscope.engine.converting import look_for_plan
+    from shardscope.engine.converting.preparing import look_for_plan
 
     return look_for_plan(
         target.path,
@@ -61,8 +61,8 @@ def _look(
 def _plan(
     target: Target, draft: Draft, found: "Inspection", cancel: threading.Event, progress: OnProgress
 ) -> "Prepared":
-    from shardscope.engine.converting import prepare
-    from shardscope.engine.resharding import Aim, prepare_reshard
+    from shardscope.engine.converting.preparing import prepare
+    from shardscope.engine.converting.resharding import Aim, prepare_reshard
 
     options = draft.options
     if draft.kind == "convert":
@@ -90,7 +90,7 @@ def _plan(
 
 
 def _renames(path: str) -> "tuple[RenameRule, ...]":
-    from shardscope.engine.converting import read_renames
+    from shardscope.engine.converting.preparing import read_renames
 
     return read_renames(path)
 
@@ -98,7 +98,7 @@ def _renames(path: str) -> "tuple[RenameRule, ...]":
 def _convert(target: Target, draft: Draft, prepared: "Prepared", conduct: Conduct) -> "Converted":
     from msgspec.structs import replace
 
-    from shardscope.engine.inspection import with_digests
+    from shardscope.engine.inspecting.inspection import with_digests
 
     if draft.options.digest_source:
         found = with_digests(prepared.inspection, "all", cancel=conduct.cancel, progress=conduct.progress)

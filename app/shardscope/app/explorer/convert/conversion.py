@@ -25,9 +25,9 @@ from shardscope.engine.model.blocker import Blocker
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.output.calls import Conduct
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
 
 CHOOSING = (Step.WHAT, Step.WHERE, Step.OPTIONS, Step.PLAN)
 """Steps that a person goes to and fro between; nothing is written in any of them."""

@@ -8,8 +8,8 @@ from shardscope.app.explorer.convert.draft import Draft
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.decoded import ComponentFigures
     from shardscope.engine.model.plan import Plan

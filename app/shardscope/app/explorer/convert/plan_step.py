@@ -18,7 +18,7 @@ from shardscope.widgets.virtual_table import VirtualTable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shardscope.engine.converting import Prepared
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.catalogue import LogicalTensor
 
 

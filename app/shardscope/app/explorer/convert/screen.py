@@ -21,7 +21,7 @@ from shardscope.app.explorer.output.where_page import where_page
 from shardscope.app.explorer.target import Target
 
 if TYPE_CHECKING:
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.widgets.told import Telling
 

@@ -18,9 +18,9 @@ from shardscope.app.explorer.workers import Post
 from shardscope.engine.model.progress import Cancelled
 
 if TYPE_CHECKING:
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.decoding import Decoding
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.decoding import Decoding
+    from shardscope.engine.inspecting.inspection import Inspection
 
 
 def look(calls: Conversions, target: Target, decoding: "Decoding | None", cancel: Event, post: Post) -> None:
@@ -34,7 +34,7 @@ def look(calls: Conversions, target: Target, decoding: "Decoding | None", cancel
     except Fault as fault:
         post(Unread(blocker(fault.finding, target.path)))
     else:
-        from shardscope.engine.decoding import components_of
+        from shardscope.engine.inspecting.decoding import components_of
         from shardscope.engine.model.catalogue import Catalogue
 
         post(Read(found, components_of(found.catalogue or Catalogue(()))))
@@ -49,7 +49,7 @@ def plan(
     post: Post,
 ) -> None:
     """Make a plan, where there is none yet, and hold it against this machine; posts `Planned` or `Unplanned`."""
-    from shardscope.engine.converting import Prepared
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.blocker import Fault, blocker
 
     try:

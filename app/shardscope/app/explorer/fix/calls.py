@@ -13,10 +13,10 @@ from shardscope.engine.model.progress import OnProgress
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.fixing import Fix, FixLook
-    from shardscope.engine.inspection import Inspection
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.fixing import Fix, FixLook
+    from shardscope.engine.converting.materializing import Converted
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.plan import Plan, RenameRule
 
 
@@ -40,7 +40,7 @@ class Fixes:
 def _look(
     target: Target, draft: Draft, found: "Inspection", cancel: threading.Event, progress: OnProgress
 ) -> "FixLook":
-    from shardscope.engine.fixing import look_for_fix
+    from shardscope.engine.converting.fixing import look_for_fix
 
     return look_for_fix(
         target.path,
@@ -54,13 +54,13 @@ def _look(
 
 
 def _plan(look: "FixLook", draft: Draft) -> "Fix":
-    from shardscope.engine.fixing import plan_fix
+    from shardscope.engine.converting.fixing import plan_fix
 
     return plan_fix(look, options_of(draft))
 
 
 def _renames(path: str) -> "tuple[RenameRule, ...]":
-    from shardscope.engine.converting import read_renames
+    from shardscope.engine.converting.preparing import read_renames
 
     return read_renames(path)
 

@@ -12,7 +12,7 @@ from shardscope.widgets.fix_rows import Line, changing, lines_of
 from shardscope.widgets.fix_words import counts, summary
 
 if TYPE_CHECKING:
-    from shardscope.engine.fixing import FixLook
+    from shardscope.engine.converting.fixing import FixLook
 
 SHOWN: Final = 200
 """Names that a page lists before the rest is counted."""

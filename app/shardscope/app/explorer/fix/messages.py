@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from shardscope.app.explorer.fix.made import Made, Matched
     from shardscope.app.explorer.fix.metadata import KeyOf
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.fixing import Fix, FixLook
+    from shardscope.engine.converting.fixing import Fix, FixLook
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.plan import Plan, RenameRule
     from shardscope.widgets.plan_words import PlanFacts

@@ -34,10 +34,10 @@ from shardscope.widgets.told import Told
 if TYPE_CHECKING:
     from shardscope.app.explorer.fix.made import Made, Matched
     from shardscope.app.explorer.output.calls import Conduct
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.fixing import Fix as Fixed
-    from shardscope.engine.fixing import FixLook
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.converting.fixing import Fix as Fixed
+    from shardscope.engine.converting.fixing import FixLook
+    from shardscope.engine.converting.preparing import Prepared
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.widgets.told import Telling
 
 CHOOSABLE = frozenset({"fix.several_sets", "fix.no_match"})

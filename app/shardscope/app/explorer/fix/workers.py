@@ -17,8 +17,8 @@ from shardscope.engine.model.progress import Cancelled
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.fix.made import Made
-    from shardscope.engine.fixing import Fix, FixLook
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.converting.fixing import Fix, FixLook
+    from shardscope.engine.inspecting.inspection import Inspection
 
 
 def look(calls: Fixes, target: Target, draft: Draft, found: "Inspection", cancel: Event, post: Post) -> None:

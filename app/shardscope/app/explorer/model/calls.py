@@ -9,7 +9,7 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.modelling import Studied
 
 
@@ -24,7 +24,7 @@ class Calls:
 def _study(
     target: Target, found: "Inspection", base: str | None, cancel: Event, progress: OnProgress
 ) -> "Studied":
-    from shardscope.engine.inspection import inspect
+    from shardscope.engine.inspecting.inspection import inspect
     from shardscope.engine.modelling import study_model, wants_catalogue
 
     def look(path: str) -> "Inspection":

@@ -13,7 +13,7 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
 
 
 def study(

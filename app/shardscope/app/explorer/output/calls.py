@@ -12,8 +12,8 @@ from shardscope.engine.model.progress import OnProgress
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.course import Course
     from shardscope.engine.model.plan import Plan
 
@@ -32,7 +32,7 @@ class Conduct:
 def admit(prepared: "Prepared", draft: Destination) -> "tuple[Plan, Resumable | None]":
     """Return the plan with its admission here and now, and what an earlier run of the same plan has left."""
     from shardscope.engine.convert.stage.resuming import peek, plan_digest
-    from shardscope.engine.converting import admitted_here
+    from shardscope.engine.converting.preparing import admitted_here
 
     if not draft.out:
         return prepared.plan, None
@@ -50,7 +50,7 @@ def look_at(target: Target, draft: Destination) -> "TargetLook":
 
 def make(target: Target, draft: Destination, prepared: "Prepared", conduct: Conduct) -> "Converted":
     """Carry a plan out. Raises `Fault` and `Cancelled`: then nothing was promoted."""
-    from shardscope.engine.materializing import materialize
+    from shardscope.engine.converting.materializing import materialize
 
     return materialize(
         target.path,

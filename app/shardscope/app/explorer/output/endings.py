@@ -9,7 +9,7 @@ from shardscope.engine.model.plan import Plan
 from shardscope.widgets.run_end import Failure, Outcome
 
 if TYPE_CHECKING:
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
 
 
 def outcome_of(

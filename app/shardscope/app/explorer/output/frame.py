@@ -30,7 +30,7 @@ from shardscope.widgets.told import Told
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.output.destination import Destination
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
     from shardscope.widgets.glyphs import Glyphs
     from shardscope.widgets.paragraphs import Paragraph
     from shardscope.widgets.told import Telling

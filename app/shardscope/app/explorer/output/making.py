@@ -26,8 +26,8 @@ from shardscope.widgets.figures import plural, size
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
     from shardscope.engine.convert.stage.resuming import Resumable
-    from shardscope.engine.converting import Prepared
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
+    from shardscope.engine.converting.preparing import Prepared
     from shardscope.engine.model.plan import Plan
     from shardscope.widgets.plan_words import PlanFacts
 

@@ -9,7 +9,7 @@ from shardscope.engine.model.progress import Progress
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
     from shardscope.engine.model.blocker import Blocker
 
 

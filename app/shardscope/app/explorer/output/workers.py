@@ -15,7 +15,7 @@ from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.admitting.target import TargetLook
-    from shardscope.engine.materializing import Converted
+    from shardscope.engine.converting.materializing import Converted
 
 
 def reporting(post: Post) -> OnProgress:

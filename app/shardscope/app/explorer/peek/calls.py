@@ -11,13 +11,13 @@ from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Ask
-    from shardscope.engine.gathering import OnGathered, Wanted
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.gathered import Gathered
     from shardscope.engine.model.window import Window
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.gathering import OnGathered, Wanted
 
 _SEEN: "Final[WeakKeyDictionary[Inspection, Side]]" = WeakKeyDictionary()
 """Checkpoints that were inspected once more for their catalogues, as long as what is known of them is in hand."""
@@ -37,8 +37,8 @@ class Calls:
 
 def _open(subject: Subject, cancel: Event) -> "tuple[Side, LogicalTensor]":
     from shardscope.engine.model.descriptor import PlaneState
-    from shardscope.engine.peeking import tensor_of
-    from shardscope.engine.unpacking import unpacked
+    from shardscope.engine.peeking.peek import tensor_of
+    from shardscope.engine.peeking.unpacking import unpacked
 
     side = _side(subject, cancel)
     if subject.logical:
@@ -61,9 +61,9 @@ def _rank(subject: Subject, side: "Side") -> int | None:
 
 
 def _side(subject: Subject, cancel: Event) -> "Side":
+    from shardscope.engine.inspecting.sides import Side, side_from, side_of
     from shardscope.engine.model.catalogue import Catalogue
-    from shardscope.engine.sides import Side, side_from, side_of
-    from shardscope.engine.tensormaps import whole_of
+    from shardscope.engine.peeking.tensormaps import whole_of
 
     found, target, spec = subject.inspection, subject.target, subject.spec
     if subject.side is not None:
@@ -79,7 +79,7 @@ def _side(subject: Subject, cancel: Event) -> "Side":
 
 
 def _window(side: "Side", tensor: "LogicalTensor", ask: "Ask", cancel: Event) -> "Window":
-    from shardscope.engine.windows import window
+    from shardscope.engine.peeking.windows import window
 
     return window(side, tensor, ask.part, ask.bits, cancel=cancel)
 
@@ -93,9 +93,9 @@ def _gather(
     progress: OnProgress,
     on_gathered: "OnGathered",
 ) -> "Gathered":
-    from shardscope.engine.gathering import gather
-    from shardscope.engine.peeking import MEMORY
-    from shardscope.engine.windows import check_readable, opened
+    from shardscope.engine.peeking.gathering import gather
+    from shardscope.engine.peeking.peek import MEMORY
+    from shardscope.engine.peeking.windows import check_readable, opened
 
     check_readable(tensor, wanted.bits)
     with opened(side, tensor, chosen, MEMORY) as tiles:

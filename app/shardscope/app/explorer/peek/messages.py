@@ -6,6 +6,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Ask
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.gathered import Gathered
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from shardscope.engine.model.piece import Lowered
     from shardscope.engine.model.tensors import TensorSpec
     from shardscope.engine.model.window import Window
-    from shardscope.engine.sides import Side
 
 
 class PeekWanted(Message):

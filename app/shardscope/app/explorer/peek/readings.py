@@ -26,10 +26,10 @@ from shardscope.widgets.progress_line import ProgressLine
 from shardscope.widgets.value_reading import Reading
 
 if TYPE_CHECKING:
-    from shardscope.engine.gathering import Wanted
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.blocker import Blocker
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.gathering import Wanted
 
 AT_ONCE: Final = 256 << 20
 """Bytes of a selection of which every number is read without being asked for."""
@@ -207,7 +207,7 @@ class Readings(Frame):
 
     @property
     def _wanted(self) -> "Wanted":
-        from shardscope.engine.gathering import Wanted
+        from shardscope.engine.peeking.gathering import Wanted
 
         room = self.app.size  # the pane may not be laid out yet
         bits = None if self.sight is None else self.sight.bits

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from shardscope.app.explorer.target import Asked, Target, peek_command
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.tensors import TensorSpec
-    from shardscope.engine.sides import Side
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from shardscope.engine.model.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.peek.sight import Ask
-    from shardscope.engine.gathering import Wanted
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.looking.slices import Selection
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.gathered import Gathered
     from shardscope.engine.model.piece import Lowered
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.gathering import Wanted
 
 Post = Callable[[Message], object]
 """Safe to call from any thread."""
@@ -39,7 +39,7 @@ def find(calls: Calls, subject: Subject, cancel: Event, post: Post) -> None:
     """Find the tensor; posts `TensorFound` or `NotFound`."""
     from shardscope.engine.diffing.placing import owners
     from shardscope.engine.model.blocker import Fault, blocker
-    from shardscope.engine.unpacking import described
+    from shardscope.engine.peeking.unpacking import described
 
     try:
         side, tensor = calls.open(subject, cancel)

@@ -25,7 +25,7 @@ from shardscope.widgets.search_line import SearchLine
 from shardscope.widgets.status_lines import Breadcrumbs, StatusLine
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.inspecting.inspection import DigestMode
 
 FIELDS: Final = {
     "model": (

@@ -8,7 +8,7 @@ from shardscope.app.explorer.target import Asked, Target, inspect_command, optio
 from shardscope.engine.model.reports import DESIRED, PARTS, Desired, ModelReference, ReportPart
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import DigestMode
+    from shardscope.engine.inspecting.inspection import DigestMode
     from shardscope.engine.reporting import Request
 
 OUTPUT: Final = "report.zip"

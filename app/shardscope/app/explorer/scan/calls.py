@@ -9,11 +9,11 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import OnProgress
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.decoded import Listed
     from shardscope.engine.model.scan import ScanDocument
-    from shardscope.engine.scanning import OnFinding, Reading
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.scanning import OnFinding, Reading
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Calls:
 
 
 def _side(target: Target, found: "Inspection", cancel: Event, progress: OnProgress) -> "Side":
-    from shardscope.engine.sides import side_from, side_of
+    from shardscope.engine.inspecting.sides import side_from, side_of
 
     if found.catalogue is not None:
         return side_from(found, target.limits)
@@ -38,7 +38,7 @@ def _side(target: Target, found: "Inspection", cancel: Event, progress: OnProgre
 
 
 def _to_read(side: "Side", component: "Listed", decoded: bool) -> "Reading":
-    from shardscope.engine.scanning import to_read
+    from shardscope.engine.peeking.scanning import to_read
 
     return to_read(side, component, decoded=decoded)
 
@@ -51,7 +51,7 @@ def _scan(
     progress: OnProgress,
     on_finding: "OnFinding",
 ) -> "ScanDocument":
-    from shardscope.engine.scanning import scan_side
+    from shardscope.engine.peeking.scanning import scan_side
 
     return scan_side(
         side, reading, component=component, cancel=cancel, progress=progress, on_finding=on_finding

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.scan import ScanDocument
-    from shardscope.engine.scanning import Reading
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.scanning import Reading
 
 
 class ReadingPlanned(Message):

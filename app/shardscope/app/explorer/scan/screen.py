@@ -28,11 +28,11 @@ from shardscope.widgets.safe import Tone
 
 if TYPE_CHECKING:
     from shardscope.app.explorer.checkpoint.panels import Found
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.progress import Progress
     from shardscope.engine.model.scan import ScanDocument
-    from shardscope.engine.scanning import Reading
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.scanning import Reading
 
 DECODE: Final = "decode"
 """What the screen ends with where the person wants to decode."""

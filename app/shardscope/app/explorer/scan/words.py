@@ -11,7 +11,7 @@ from shardscope.widgets.safe import Part, Tone
 from shardscope.widgets.scan_table import Filter
 
 if TYPE_CHECKING:
-    from shardscope.engine.scanning import Reading
+    from shardscope.engine.peeking.scanning import Reading
 
 SHOWN: Final = 2
 """Errors of inspection that are told before anything is read."""

@@ -20,11 +20,11 @@ from shardscope.app.explorer.target import Target
 from shardscope.engine.model.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.decoded import Listed
-    from shardscope.engine.scanning import Reading
-    from shardscope.engine.sides import Side
+    from shardscope.engine.peeking.scanning import Reading
 
 Post = Callable[[Message], object]
 BETWEEN: Final = 0.1
@@ -43,8 +43,8 @@ def plan(
 ) -> None:
     """Find out what would be read; posts `ReadingPlanned`, `NotPlanned`, or `ScanEnded` once cancelled."""
     from shardscope.engine.diffing.placing import owners
+    from shardscope.engine.inspecting.sides import Side
     from shardscope.engine.model.blocker import Fault, blocker
-    from shardscope.engine.sides import Side
 
     def report(progress: Progress) -> None:
         post(Progressed(progress))

@@ -9,8 +9,8 @@ from msgspec import Struct
 from shardscope.app.explorer.target import quoted
 
 if TYPE_CHECKING:
+    from shardscope.engine.converting.resharding import Aim
     from shardscope.engine.geometry.mapping.targets import Sharding
-    from shardscope.engine.resharding import Aim
 
 NUMBERS: Final = ("tp", "pp", "dp", "ep")
 EXAMPLE: Final = "tp 2 dp 4 zero 3    dp 8 fsdp    ./map.json"
@@ -45,9 +45,9 @@ class Wish(Struct, frozen=True):
 
     def aim(self) -> "Aim":
         """Return it as the engine wants it. Reads a document; raises `Fault`."""
+        from shardscope.engine.converting.resharding import Aim
         from shardscope.engine.geometry.mapping.targets import Numbers
-        from shardscope.engine.resharding import Aim
-        from shardscope.engine.shardmaps import read_shard_map
+        from shardscope.engine.shardmaps.reading import read_shard_map
 
         if self.path is not None:
             return Aim("ranks", read_shard_map(self.path))

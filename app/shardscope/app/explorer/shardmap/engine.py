@@ -8,10 +8,10 @@ from shardscope.app.explorer.shardmap.asking import Wish
 
 if TYPE_CHECKING:
     from shardscope.engine.geometry.drawing.lanes import Lane
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.transfer import TransferPlan
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 MOST_SHARDS: Final = 256
 """Shards of a tensor whose map is made at once."""
@@ -32,7 +32,7 @@ class Calls:
 
 
 def _chart(tensor: "LogicalTensor") -> "Chart":
-    from shardscope.engine.tensormaps import chart
+    from shardscope.engine.peeking.tensormaps import chart
 
     return chart(tensor)
 
@@ -40,7 +40,7 @@ def _chart(tensor: "LogicalTensor") -> "Chart":
 def _quick(tensor: "LogicalTensor") -> "Chart | None":
     from shardscope.engine.geometry.drawing.lanes import is_partition
     from shardscope.engine.model.blocker import Fault
-    from shardscope.engine.tensormaps import QUICK, chart
+    from shardscope.engine.peeking.tensormaps import QUICK, chart
 
     if is_partition(tensor) or len(tensor.fragments) > MOST_SHARDS:
         return None
@@ -59,7 +59,7 @@ def _lanes(tensor: "LogicalTensor", found: "Inspection") -> "tuple[Lane, ...]":
 def _aim(
     found: "Inspection", tensor: "LogicalTensor", source: "Chart", wish: Wish
 ) -> "tuple[Chart, TransferPlan]":
-    from shardscope.engine.tensormaps import target_chart, transfer
+    from shardscope.engine.peeking.tensormaps import target_chart, transfer
 
     target = target_chart(found, tensor, wish.aim(), found.descriptor.limits)
     return target, transfer(source, target)

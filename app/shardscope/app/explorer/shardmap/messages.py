@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.transfer import TransferPlan
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 
 class MapWanted(Message):

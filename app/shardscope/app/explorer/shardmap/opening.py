@@ -10,7 +10,7 @@ from shardscope.app.explorer.shardmap.messages import MapWanted
 from shardscope.app.explorer.shardmap.screen import DECODE, ShardMap
 from shardscope.app.explorer.shardmap.subject import Subject
 from shardscope.app.explorer.target import Target
-from shardscope.engine.tensormaps import whole_of
+from shardscope.engine.peeking.tensormaps import whole_of
 
 
 def open_map(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shardscope.engine.model.blocker import Blocker
     from shardscope.engine.model.shardview import Drawing
     from shardscope.engine.model.transfer import TransferPlan
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 DECODE = "decode"
 """What the screen ends with where the person wants to decode."""
@@ -74,8 +74,8 @@ class ShardMap(Screen["str | None"]):
         yield Hints()
 
     def _facts(self) -> tuple[Part, ...]:
-        from shardscope.engine.decoding import bytes_of
-        from shardscope.engine.tensormaps import topology
+        from shardscope.engine.inspecting.decoding import bytes_of
+        from shardscope.engine.peeking.tensormaps import topology
         from shardscope.widgets.figures import size
         from shardscope.widgets.tensor_detail import shape_words
 

@@ -16,7 +16,7 @@ from shardscope.engine.model.tensors import DTYPES
 
 if TYPE_CHECKING:
     from shardscope.engine.geometry.drawing.lanes import Lane
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 VIEWS: Final[tuple[View, ...]] = ("logical", "shard", "files")
 

@@ -7,7 +7,7 @@ from shardscope.app.explorer.shardmap.asking import Wish
 from shardscope.app.explorer.target import Asked, Target, options, quoted, tensors_command
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.catalogue import LogicalTensor
     from shardscope.engine.model.tensors import TensorSpec
 

@@ -10,7 +10,7 @@ from shardscope.widgets.safe import Part, Tone
 if TYPE_CHECKING:
     from shardscope.app.explorer.shardmap.subject import Subject
     from shardscope.engine.model.blocker import Blocker
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 
 def standing(subject: "Subject", chart: "Chart") -> Iterator[Part]:

@@ -10,9 +10,9 @@ from shardscope.app.explorer.shardmap.engine import Calls
 from shardscope.app.explorer.shardmap.messages import Aimed, Charted, Laned
 
 if TYPE_CHECKING:
-    from shardscope.engine.inspection import Inspection
+    from shardscope.engine.inspecting.inspection import Inspection
     from shardscope.engine.model.catalogue import LogicalTensor
-    from shardscope.engine.tensormaps import Chart
+    from shardscope.engine.peeking.tensormaps import Chart
 
 Post = Callable[[Message], object]
 """Safe to call from any thread."""

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from shardscope.engine.convert.copies.entries import opener_of
+from shardscope.engine.inspecting.sides import Side
 from shardscope.engine.looking.slices import Selection, layout
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
@@ -13,7 +14,6 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.window import Window
-from shardscope.engine.sides import Side
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:

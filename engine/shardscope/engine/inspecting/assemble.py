@@ -8,9 +8,11 @@ from msgspec import UNSET
 from shardscope.engine.capabilities.diagnosis import resolve
 from shardscope.engine.capabilities.registry import REGISTRY
 from shardscope.engine.capabilities.workflow import workflow_of
-from shardscope.engine.classify import Candidate, Verdict, capped
 from shardscope.engine.formats.protocol import Claim, Facts
 from shardscope.engine.formats.roles import role_of
+from shardscope.engine.inspecting.classify import Candidate, Verdict, capped
+from shardscope.engine.inspecting.overview import overview
+from shardscope.engine.inspecting.resources import resources_of
 from shardscope.engine.model import schemas
 from shardscope.engine.model.blocker import Blocker
 from shardscope.engine.model.capability import Capability
@@ -35,8 +37,6 @@ from shardscope.engine.model.state import Presence, StatePart, StateScope
 from shardscope.engine.model.tensors import TensorTable
 from shardscope.engine.model.text import counted, display_name, exact_text, path_text
 from shardscope.engine.model.topology import Topology
-from shardscope.engine.overview import overview
-from shardscope.engine.resources import resources_of
 from shardscope.engine.version import __version__
 
 Described = Sequence[tuple[Claim, Facts]]

@@ -13,6 +13,7 @@ from shardscope.engine.anatomy.packing import modules_of
 from shardscope.engine.anatomy.schemes import packed_of
 from shardscope.engine.convert.copies.entries import opener_of
 from shardscope.engine.formats.decode.whole import whole
+from shardscope.engine.inspecting.sides import Side
 from shardscope.engine.looking.packed.recipe import Recipe, Unpacked
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
@@ -23,7 +24,6 @@ from shardscope.engine.model.tensors import array_bytes
 from shardscope.engine.modelling import packing_of
 from shardscope.engine.parse.gguf import is_big_endian
 from shardscope.engine.parse.json import parse_json
-from shardscope.engine.sides import Side
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:

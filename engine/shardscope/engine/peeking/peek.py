@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.decoding import Decoding
-from shardscope.engine.gathering import Wanted, gather
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.sides import Side, side_of
 from shardscope.engine.looking import slices
 from shardscope.engine.looking.slices import Selection, selection
 from shardscope.engine.model.blocker import Blocker, Fault
@@ -22,9 +22,9 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.peek import Grid, PeekDocument
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import PEEK
-from shardscope.engine.sides import Side, side_of
-from shardscope.engine.unpacking import described, of_blocks, unpacked
-from shardscope.engine.windows import check_readable, elements, opened, word_of
+from shardscope.engine.peeking.gathering import Wanted, gather
+from shardscope.engine.peeking.unpacking import described, of_blocks, unpacked
+from shardscope.engine.peeking.windows import check_readable, elements, opened, word_of
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.proofs.comparing import Tiles

@@ -1,7 +1,7 @@
 """Resharding: a checkpoint's tensors in the files of another topology's ranks, planned and carried out like any conversion.
 
 A target is a document of maps, or a topology in numbers with a table that says how ranks cut which tensor. Nothing is taken from a
-name alone. The plan that comes of it is an ordinary one (`converting`), whose files are those of ranks.
+name alone. The plan that comes of it is an ordinary one (`preparing`), whose files are those of ranks.
 """
 
 import os
@@ -12,18 +12,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as, read_bytes
-from shardscope.engine.carrying import beside
 from shardscope.engine.convert.plans.aiming import Made, Owners, by_document, by_numbers
 from shardscope.engine.convert.plans.ranks import Aimed, Ranks, aimed
 from shardscope.engine.convert.plans.renaming import Renaming
 from shardscope.engine.convert.plans.selection import Chosen
-from shardscope.engine.converting import Prepared, prepare
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.converting.carrying import beside
+from shardscope.engine.converting.naming import facts_beside, with_tie
+from shardscope.engine.converting.preparing import Prepared, prepare
 from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.geometry.mapping.tables import LayoutTable
 from shardscope.engine.geometry.mapping.targets import Numbers
 from shardscope.engine.geometry.transfer.planning import Planner
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.mappings import NAMES, VLLM, read_table, table, tables
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor
@@ -36,8 +37,7 @@ from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import TRANSFER
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.model.transfer import TransferPlan
-from shardscope.engine.naming import facts_beside, with_tie
-from shardscope.engine.shardmaps import ShardMaps
+from shardscope.engine.shardmaps.reading import ShardMaps
 
 Path = str | os.PathLike[str]
 

@@ -15,7 +15,6 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_as
-from shardscope.engine.carrying import Beside, beside, carried_files
 from shardscope.engine.convert.admitting.admission import admit
 from shardscope.engine.convert.admitting.space import memory, space_beside, with_room
 from shardscope.engine.convert.copies.contents import OPEN_FILES
@@ -24,8 +23,10 @@ from shardscope.engine.convert.plans.planning import plan as make_plan
 from shardscope.engine.convert.plans.ranks import Aimed
 from shardscope.engine.convert.plans.selection import Chosen
 from shardscope.engine.convert.stage.resuming import Held
-from shardscope.engine.decoding import Decoding, bytes_of
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.converting.carrying import Beside, beside, carried_files
+from shardscope.engine.converting.naming import load_notes, named, true_rows
+from shardscope.engine.inspecting.decoding import Decoding, bytes_of
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.format_names import FORMAT_TITLES, HEADERS_ONLY
@@ -42,7 +43,6 @@ from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.state import Presence
 from shardscope.engine.model.text import counted
-from shardscope.engine.naming import load_notes, named, true_rows
 from shardscope.engine.version import __version__
 
 TOOL: Final = f"shardscope {__version__}"

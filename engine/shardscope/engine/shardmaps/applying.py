@@ -11,7 +11,15 @@ from typing import Required, TypedDict, Unpack
 
 from msgspec import Struct
 
-from shardscope.engine.arrayfiles import (
+from shardscope.engine.geometry.checking.check import check
+from shardscope.engine.geometry.execution.stream import compare_replicas, transfer
+from shardscope.engine.geometry.transfer.compose import compose, whole
+from shardscope.engine.model.blocker import Fault
+from shardscope.engine.model.limits import Limits
+from shardscope.engine.model.piece import Lowered
+from shardscope.engine.model.progress import OnProgress
+from shardscope.engine.model.tensors import DTYPES
+from shardscope.engine.shardmaps.arrays import (
     ArrayFile,
     Kind,
     Path,
@@ -21,14 +29,6 @@ from shardscope.engine.arrayfiles import (
     refuse_existing,
     suffix_of,
 )
-from shardscope.engine.geometry.checking.check import check
-from shardscope.engine.geometry.execution.stream import compare_replicas, transfer
-from shardscope.engine.geometry.transfer.compose import compose, whole
-from shardscope.engine.model.blocker import Fault
-from shardscope.engine.model.limits import Limits
-from shardscope.engine.model.piece import Lowered
-from shardscope.engine.model.progress import OnProgress
-from shardscope.engine.model.tensors import DTYPES
 
 UNCOVERED = "map.uncovered"
 

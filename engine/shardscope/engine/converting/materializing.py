@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shardscope.engine.carrying import opening
 from shardscope.engine.convert.admitting.admission import admitted
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.copying import Copied
@@ -29,7 +28,9 @@ from shardscope.engine.convert.proofs.proving import prove
 from shardscope.engine.convert.stage.promotion import Promoted, discard_old, promote
 from shardscope.engine.convert.stage.resuming import available, leaves_good, peek, plan_digest
 from shardscope.engine.convert.stage.staging import Staging
-from shardscope.engine.converting import TOOL, Prepared, admitted_here
+from shardscope.engine.converting.carrying import opening
+from shardscope.engine.converting.preparing import TOOL, Prepared, admitted_here
+from shardscope.engine.converting.staged import verify_staged
 from shardscope.engine.geometry.language.document import written
 from shardscope.engine.host import peak_rss
 from shardscope.engine.model.blocker import Fault
@@ -55,7 +56,6 @@ from shardscope.engine.model.source import Kind
 from shardscope.engine.model.text import counted
 from shardscope.engine.source.read import OpenFile, adopted
 from shardscope.engine.source.source import Source
-from shardscope.engine.verifying import verify_staged
 
 CARRY_TILE: Final = 1 << 20
 

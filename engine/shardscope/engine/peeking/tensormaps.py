@@ -6,6 +6,7 @@ The explorer draws what these functions return, and `shardscope tensors --map` p
 from msgspec import Struct
 
 from shardscope.engine.convert.plans.ranks import Ranks
+from shardscope.engine.converting.resharding import Aim, target_of
 from shardscope.engine.geometry.checking.check import check
 from shardscope.engine.geometry.describing.explain import DRAWABLE, axes, explain, sentences
 from shardscope.engine.geometry.drawing.atlas import Atlas
@@ -13,7 +14,7 @@ from shardscope.engine.geometry.drawing.guide import Guide
 from shardscope.engine.geometry.language.layout import normal_form
 from shardscope.engine.geometry.pieces.budget import DEFAULT, Budget, Budgets
 from shardscope.engine.geometry.transfer.compose import compose
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.model.blocker import Blocker, blocker
 from shardscope.engine.model.catalogue import Fragment, LogicalTensor, Record
 from shardscope.engine.model.explanation import Explanation
@@ -23,8 +24,7 @@ from shardscope.engine.model.piece import Lowered
 from shardscope.engine.model.shardmap import DeviceMesh, MeshAxis, Replicate, TensorMap
 from shardscope.engine.model.tensors import TensorSpec
 from shardscope.engine.model.transfer import TransferPlan
-from shardscope.engine.resharding import Aim, target_of
-from shardscope.engine.shardmaps import about
+from shardscope.engine.shardmaps.reading import about
 
 ALONE = DeviceMesh((MeshAxis("file", 1),))
 """One file has all of it."""

@@ -8,12 +8,13 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-from shardscope.engine.compared import Compared, DiffOptions, is_same, summary
-from shardscope.engine.correspondence import Names, correspondence
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.comparing.compared import Compared, DiffOptions, is_same, summary
+from shardscope.engine.comparing.correspondence import Names, correspondence
 from shardscope.engine.diffing import adapter
 from shardscope.engine.diffing.pairing import Pair, paired
 from shardscope.engine.diffing.structure import counts, differences, of_adapter
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.sides import Side, has_own_head, side_of
 from shardscope.engine.model.blocker import Blocker, Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import DiffDocument
@@ -22,7 +23,6 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.progress import OnProgress
 from shardscope.engine.model.schemas import DIFF
 from shardscope.engine.model.text import path_text
-from shardscope.engine.sides import Side, has_own_head, side_of
 
 
 def diff(
@@ -51,12 +51,12 @@ def diff(
     )
     found = structure(one, other, options or DiffOptions(), limits=bounds, values=values)
     if merged:
-        from shardscope.engine.merges import with_adapters
+        from shardscope.engine.comparing.merges import with_adapters
 
         found = with_adapters(found, merged, bounds)
     if not values:
         return found
-    from shardscope.engine.valuing import with_values
+    from shardscope.engine.comparing.valuing import with_values
 
     return with_values(found, cancel=cancel, progress=progress)
 

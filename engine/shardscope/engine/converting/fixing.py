@@ -13,16 +13,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.carrying import Beside, beside, carried_files, carries
-from shardscope.engine.classify import weigh
 from shardscope.engine.convert.plans.planning import plan as make_plan
-from shardscope.engine.converting import TOOL, Prepared, absent_state, buffer_bytes, source_of
-from shardscope.engine.decoding import bytes_of
+from shardscope.engine.converting.carrying import Beside, beside, carried_files, carries
+from shardscope.engine.converting.preparing import TOOL, Prepared, absent_state, buffer_bytes, source_of
 from shardscope.engine.formats.decode.whole import whole
 from shardscope.engine.formats.decode.whole_safetensors import whole_file
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.protocol import Claim
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.classify import weigh
+from shardscope.engine.inspecting.decoding import bytes_of
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.mending.changes import Outcome, changes
 from shardscope.engine.mending.edits import Edits, edited
 from shardscope.engine.mending.holdings import Held, Survey

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from shardscope.engine.inspection import inspect
+from shardscope.engine.inspecting.inspection import inspect
 from shardscope.engine.model.blocker import Fault, Severity
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.limits import Limits

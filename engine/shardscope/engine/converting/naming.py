@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shardscope.engine.capabilities.reading import read_bytes
-from shardscope.engine.carrying import FOLDERS
 from shardscope.engine.convert.plans.selection import Rows
+from shardscope.engine.converting.carrying import FOLDERS
 from shardscope.engine.formats import model_config
 from shardscope.engine.formats.fitting import fitting_tables, in_words
 from shardscope.engine.formats.probe import Probe
@@ -17,7 +17,7 @@ from shardscope.engine.geometry.mapping.apply import Mapped, apply
 from shardscope.engine.geometry.mapping.fusing import fused
 from shardscope.engine.geometry.mapping.joining import joined
 from shardscope.engine.geometry.mapping.tables import LayoutTable, NamingTable
-from shardscope.engine.inspection import Inspection
+from shardscope.engine.inspecting.inspection import Inspection
 from shardscope.engine.mappings import MEGATRON, NAMES, read_table, table, tables
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, blocker
 from shardscope.engine.model.catalogue import Catalogue, LogicalTensor

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.plans.selection import CASTABLE
 from shardscope.engine.convert.proofs.comparing import compare, compare_copies
-from shardscope.engine.decoding import Decoding, bytes_of
-from shardscope.engine.inspection import Inspection, with_digests
+from shardscope.engine.converting.naming import named
+from shardscope.engine.inspecting.decoding import Decoding, bytes_of
+from shardscope.engine.inspecting.inspection import Inspection, with_digests
+from shardscope.engine.inspecting.sides import Side, manifest_in, opened, placed, side_of
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.limits import Limits
@@ -25,8 +27,6 @@ from shardscope.engine.model.manifest import (
 from shardscope.engine.model.progress import OnProgress, Progress, check
 from shardscope.engine.model.schemas import VERIFICATION
 from shardscope.engine.model.text import counted
-from shardscope.engine.naming import named
-from shardscope.engine.sides import Side, manifest_in, opened, placed, side_of
 
 BUDGET: Final = 64 << 20
 """Bytes of buffers."""

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from shardscope.engine.convert.copies.contents import Contents, Opener
 from shardscope.engine.convert.copies.entries import opener_of
-from shardscope.engine.decoding import Decoding
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.sides import LOCAL, Side, side_of
 from shardscope.engine.looking.folding import Said, Seen, alone, folded
 from shardscope.engine.looking.unwritten import Unwritten, look_at, place_of, spans
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, blocker
@@ -24,10 +25,9 @@ from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.scan import Hole, ScanDocument
 from shardscope.engine.model.schemas import SCAN
 from shardscope.engine.model.text import display_name
-from shardscope.engine.peeking import MEMORY, in_the_way, opaque_files
-from shardscope.engine.sides import LOCAL, Side, side_of
+from shardscope.engine.peeking.peek import MEMORY, in_the_way, opaque_files
+from shardscope.engine.peeking.unpacking import readable, stored_bytes
 from shardscope.engine.source.source import Source
-from shardscope.engine.unpacking import readable, stored_bytes
 
 if TYPE_CHECKING:
     from shardscope.engine.convert.proofs.comparing import Tiles

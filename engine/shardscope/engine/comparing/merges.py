@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from shardscope.engine.compared import Compared, is_same, summary
+from shardscope.engine.comparing.compared import Compared, is_same, summary
 from shardscope.engine.diffing.adapter import FORMAT
 from shardscope.engine.diffing.structure import counts, strayed, with_targets
 from shardscope.engine.diffing.updates import Adapter, Target, check_plain, updates
+from shardscope.engine.inspecting.sides import Side, adapter_facts, has_own_head
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
-from shardscope.engine.sides import Side, adapter_facts, has_own_head
 
 
 def with_adapters(compared: Compared, sides: Sequence[Side], limits: Limits) -> Compared:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 from msgspec import UNSET
 
-from shardscope.engine import assemble
 from shardscope.engine.capabilities.workflow import workflow_of
-from shardscope.engine.classify import Verdict, format_named, weigh
 from shardscope.engine.formats.probe import Probe
 from shardscope.engine.formats.survey import survey
+from shardscope.engine.inspecting import assemble
+from shardscope.engine.inspecting.classify import Verdict, format_named, weigh
 from shardscope.engine.model.blocker import Blocker, Blocks, Fault, Severity, blocker
 from shardscope.engine.model.capability import Capability
 from shardscope.engine.model.codes import CODES
@@ -34,7 +34,7 @@ from shardscope.engine.source.digest import choose
 from shardscope.engine.source.source import Source
 
 if TYPE_CHECKING:  # decoding is loaded where it is asked for
-    from shardscope.engine.decoding import Decoding
+    from shardscope.engine.inspecting.decoding import Decoding
     from shardscope.engine.model.catalogue import Catalogue
     from shardscope.engine.model.outline import Outline
 
@@ -123,12 +123,12 @@ def inspect(
         facts = [(claim, format_named(claim.format).describe(probe, claim)) for claim in verdict.claims]
         tensors, decoded, catalogue = probe.tensors, None, None
         if decoding is not None:
-            from shardscope.engine.decoding import decode
+            from shardscope.engine.inspecting.decoding import decode
 
             decoded = decode(probe, facts, decoding, cancel)
             facts, tensors, catalogue = decoded.facts, decoded.table, decoded.catalogue
         elif with_catalogue:
-            from shardscope.engine.decoding import catalogue_of_headers
+            from shardscope.engine.inspecting.decoding import catalogue_of_headers
 
             catalogue = catalogue_of_headers(probe, facts)
         survey(probe, {entry.path for claim in verdict.claims for entry in claim.files})

@@ -22,7 +22,7 @@ from shardscope.engine.model.source import Entry, Identity, Kind
 from shardscope.engine.model.text import display_name
 from shardscope.engine.model.watch import Tally, WatchEvent, WatchWord
 from shardscope.engine.source.children import children
-from shardscope.engine.steps import (
+from shardscope.engine.watching.steps import (
     UNFINISHED,
     Sight,
     Tracker,

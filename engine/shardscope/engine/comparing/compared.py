@@ -6,16 +6,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shardscope.engine.correspondence import AUTO
-from shardscope.engine.decoding import bytes_of
+from shardscope.engine.comparing.correspondence import AUTO
 from shardscope.engine.diffing.structure import counts
 from shardscope.engine.diffing.updates import Target
+from shardscope.engine.inspecting.decoding import bytes_of
+from shardscope.engine.inspecting.sides import Side
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.difference import DIFFERENT, DiffDocument, DiffSide, State, TensorDifference
 from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.plan import RenameRule
-from shardscope.engine.sides import Side
 
 MEMORY: Final = 64 << 20
 """Bytes of buffers, where a person asks for no other budget."""

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from shardscope.engine.convert.copies.contents import Opener
 from shardscope.engine.convert.copies.entries import opener_of
-from shardscope.engine.decoding import Decoding
 from shardscope.engine.formats.peft_adapter import CONFIG as ADAPTER_CONFIG
-from shardscope.engine.inspection import Inspection, inspect
+from shardscope.engine.inspecting.decoding import Decoding
+from shardscope.engine.inspecting.inspection import Inspection, inspect
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue, Fragment, LogicalTensor
 from shardscope.engine.model.config import AdapterFacts

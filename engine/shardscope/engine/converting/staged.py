@@ -1,4 +1,4 @@
-"""Outputs held against their sources: what was staged before it is promoted, and any two checkpoints tensor by tensor."""
+"""What was staged held against its source, before it is promoted."""
 
 import os
 import threading

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from shardscope.engine.inspecting.sides import Side, manifest_in
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.catalogue import Catalogue
 from shardscope.engine.model.decoded import Listed
@@ -18,7 +19,6 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.manifest import Manifest
 from shardscope.engine.model.plan import PlanOptions, RenameRule
 from shardscope.engine.model.text import counted, display_name
-from shardscope.engine.sides import Side, manifest_in
 
 AUTO: Final = "auto"
 """Takes the mapping table that fits, where exactly the names of the other side speak for it."""
@@ -81,7 +81,7 @@ def _by_manifest(first: Side, second: Side, limits: Limits, component: Listed) -
 
 def _as_planned(source: Side, manifest: Manifest) -> Catalogue:
     """Return a catalogue with what a conversion's table made of it; as it is where that does not work on it."""
-    from shardscope.engine.naming import named
+    from shardscope.engine.converting.naming import named
 
     try:
         return named(source.catalogue, source.found, manifest.options).catalogue
@@ -112,9 +112,9 @@ def _mapped(first: Side, second: Side, mapping: str | None, component: Listed) -
 
 def _best(side: Side, other: Side) -> str | None:
     """Return the table under whose names most tensors of a side are in the other one, more than under its own."""
+    from shardscope.engine.converting.naming import producers
     from shardscope.engine.formats.fitting import fitting_tables
     from shardscope.engine.model.mapping import ModelFacts
-    from shardscope.engine.naming import producers
 
     family = _family(side)
     if family not in producers():
@@ -143,7 +143,7 @@ def _with_table(first: Side, second: Side, name: str, letter: str) -> Names:
 
 def _catalogue(side: Side, name: str, other: Side) -> Catalogue:
     """Return a side under the names of a table. How many rows a vocabulary has, which few producers say, the other side shows."""
-    from shardscope.engine.naming import named
+    from shardscope.engine.converting.naming import named
 
     declared = side.found.model is not None and side.found.model.vocabulary is not None
     options = PlanOptions(mapping=name, vocab_size=None if declared else _vocabulary(other))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from shardscope.engine.compared import Compared, size_of, with_news
+from shardscope.engine.comparing.compared import Compared, size_of, with_news
 from shardscope.engine.diffing.updates import Target
+from shardscope.engine.inspecting.sides import LOCAL, opened, placed
 from shardscope.engine.model.blocker import Fault, Finding, blocker
 from shardscope.engine.model.catalogue import LogicalTensor
 from shardscope.engine.model.difference import FirstDifference, State, TensorDifference
 from shardscope.engine.model.progress import OnProgress, Pace, Progress, check
 from shardscope.engine.model.text import counted, display_name
-from shardscope.engine.sides import LOCAL, opened, placed
 
 if TYPE_CHECKING:  # loaded where values are read
     from shardscope.engine.diffing.values import Comparing
