@@ -49,6 +49,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def held(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def names() -> set[str]:
+    return {path.name for path in Path().iterdir()}
+
+
 def chosen(screen: Fix) -> tuple[str, ...]:
     """Return the operations that were chosen."""
     return screen.draft.chosen
@@ -64,8 +72,10 @@ async def at(pilot: Pilot[Any], snap: Snap, name: str) -> None:
     snap(pilot.app, name)
 
 
+# R110
 async def test_what_is_half_is_salvaged_from_the_first_key_to_the_manifest(snap: Snap) -> None:
     half(Path("half"))
+    before = held(Path("half"))
     app = Explorer("half", ENGINE, theme="shardscope-dark")
     async with app.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: isinstance(app.screen, Explore) and app.screen.state is State.READY)
@@ -101,6 +111,7 @@ async def test_what_is_half_is_salvaged_from_the_first_key_to_the_manifest(snap:
         await to_target(pilot, screen, "out")
         await ask(pilot)
         await until(pilot, lambda: "LOST: 1 part" in text(app))
+        assert names() == {"half"}  # nothing was made before the word
         await at(pilot, snap, "admission")
         await pilot.press(*"fix", "enter")
         await until(pilot, lambda: screen.outcome)
@@ -111,6 +122,8 @@ async def test_what_is_half_is_salvaged_from_the_first_key_to_the_manifest(snap:
         assert screen.outcome.again == "shardscope fix half out --what salvage"
         assert screen.outcome.manifest.fix is not None
         assert len(screen.outcome.manifest.fix.lost) == 1
+    assert held(Path("half")) == before
+    assert names() == {"half", "out"}
     written, source = read(Path("out")), read(FIXTURES / "hf/llama_sharded/checkpoint")
     assert set(source) - set(written) == {"model.layers.1.self_attn.q_proj.weight"}
     assert all((written[name] == source[name]).all() for name in written)
