@@ -75,7 +75,6 @@ def allocated(cache: Any) -> int:
     return size
 
 
-# R104 R105
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_model_of_transformers_fits_its_own_configuration(kind: str, tmp_path: Path) -> None:
     model = saved(kind, tmp_path)
@@ -93,6 +92,7 @@ def test_a_model_of_transformers_fits_its_own_configuration(kind: str, tmp_path:
     assert [family.name for family in found.families if family.missing] == []
 
 
+# R115
 @pytest.mark.parametrize("kind", DECODERS)
 def test_a_cache_takes_what_transformers_allocates(kind: str, tmp_path: Path) -> None:
     model = saved(kind, tmp_path)
