@@ -11,6 +11,7 @@ from msgspec import structs
 from shardscope.app.cli.bench import lines
 from shardscope.engine import benching
 from shardscope.engine.benching import BenchOptions, bench
+from shardscope.engine.host import probe
 from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
@@ -66,7 +67,7 @@ def test_less_than_whole_files_is_measured_and_reserved_as_whole_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     little = BenchOptions(bytes=1, seconds=0.0, folder=str(tmp_path))
-    host = benching.probe(str(tmp_path))
+    host = probe(str(tmp_path))
 
     monkeypatch.setattr(benching, "probe", lambda _: structs.replace(host, disk_free=4 * SIZE - 1))
     with pytest.raises(Fault) as raised:

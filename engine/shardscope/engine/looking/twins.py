@@ -90,15 +90,11 @@ def _units(name: str, other: str) -> tuple[Unit, Unit] | None:
     one, two = pattern_of(name), pattern_of(other)
     if one.parts != two.parts or one.numbers == two.numbers:
         return None
-    numbers = iter(zip(one.numbers, two.numbers, strict=True))
-    for at, part in enumerate(name.split(SEPARATOR)):
-        if one.parts[at] == WILD:
-            here, there = next(numbers)
-            if here != there:
-                head = tuple(name.split(SEPARATOR)[:at])
-                return Unit(head, here), Unit(head, there)
-        del part
-    return None
+    parts, others = name.split(SEPARATOR), other.split(SEPARATOR)
+    pairs = zip(one.parts, parts, others, strict=True)
+    at = next(at for at, (part, here, there) in enumerate(pairs) if part == WILD and here != there)
+    head = tuple(parts[:at])
+    return Unit(head, int(parts[at])), Unit(head, int(others[at]))
 
 
 def _counted(
