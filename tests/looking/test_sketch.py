@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shardscope.engine.looking.nearness import Nearness
-from shardscope.engine.looking.sketch import POINTS, Sketcher, likely, points
+from shardscope.engine.looking.sketch import POINTS, WIDTH, Sketcher, likely, points
 
 COUNT = 5 * POINTS + 123
 
@@ -86,3 +86,16 @@ def test_ones_with_other_noise_are_not_near_though_their_cosine_is() -> None:
     assert nearness(one, two).near() is None
     assert nearness(one, one).near() is not None
     assert nearness(np.full(9, np.nan, "f4"), np.full(9, np.nan, "f4")).near() is None
+
+
+def test_what_is_likely_is_what_the_whole_table_of_correlations_says() -> None:
+    numbers = np.random.default_rng(7).normal(size=(333, WIDTH)).astype("f4")
+    for later, earlier in ((40, 3), (64, 63), (200, 41), (332, 31)):
+        numbers[later] = numbers[earlier] + 1e-3 * numbers[later]
+    sketches = numbers / np.linalg.norm(numbers, axis=1, keepdims=True)
+    table = np.tril(sketches @ sketches.T, -1)
+
+    found = list(likely(sketches))
+
+    assert found == [(row, int(np.argmax(table[row]))) for row in range(333) if table[row].max() >= 0.98]
+    assert {row for row, _ in found} == {40, 64, 200, 332}

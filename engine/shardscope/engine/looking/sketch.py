@@ -32,8 +32,9 @@ _SLACK: Final = 0.002
 """Correlations so near the best one count as equal to it, and the first tensor is taken."""
 WINDOW: Final = 16 << 10
 """Tensors before one that it is held against, at most."""
-_CELLS: Final = 1 << 19
-"""Correlations that are worked out at one time."""
+_ROWS, _BLOCK = 32, 64
+"""Rows and columns of one product of matrices. A larger one is divided among threads of BLAS, which wait for each other by spinning:
+where other programs work, too, that took ten times the processor's time."""
 
 
 @lru_cache(16)
@@ -112,13 +113,19 @@ def likely(sketches: NDArray[np.float32], cancel: threading.Event | None = None)
 
     Raises `Cancelled`.
     """
-    step = max(1, _CELLS // max(1, min(len(sketches), WINDOW)))
-    for low in range(0, len(sketches), step):
+    width = sketches.shape[1]
+    blocks = np.zeros((-(-len(sketches) // _BLOCK), _BLOCK, width), np.float32)
+    blocks.reshape(-1, width)[: len(sketches)] = sketches
+    columns = blocks.transpose(0, 2, 1)
+    for low in range(0, len(sketches), _ROWS):
         check(cancel)
-        rows = np.arange(low, min(low + step, len(sketches)))
-        begin = max(0, low - WINDOW)
-        alike: NDArray[Any] = sketches[rows] @ sketches[begin : rows[-1] + 1].T
-        alike[:, low - begin :][np.triu_indices(len(rows))] = -1  # itself, and those after it
+        rows = np.arange(low, min(low + _ROWS, len(sketches)))
+        block = max(0, low - WINDOW) // _BLOCK
+        products = np.matmul(sketches[rows], columns[block : rows[-1] // _BLOCK + 1])
+        alike: NDArray[Any] = products.transpose(1, 0, 2).reshape(len(rows), -1)
+        begin = block * _BLOCK
+        late = alike[:, low - begin :]
+        late[np.arange(low, low + late.shape[1]) >= rows[:, None]] = -1  # itself, and those after it
         best = alike.max(axis=1, initial=-1)
         for row in np.flatnonzero(best >= LIKE):
             first = int(np.argmax(alike[row] >= best[row] - _SLACK))
