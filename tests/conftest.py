@@ -52,10 +52,11 @@ SCREENS = ("tests/app/test_explorer_", "tests/widgets/")
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Where the engine alone is measured, leave out what would take twice the time and add nothing to the figure.
 
-    These are the tests of screens, and those that try a property on hundreds of examples. The marker `no_cover` leaves a test
-    out only without xdist: its workers have two measurements, of which it ends one.
+    These are the tests of screens, those that try a property on hundreds of examples, and those that say so (`untraced`). The
+    marker `no_cover` leaves a test out only without xdist: its workers have two measurements, of which it ends one.
     """
-    left_out = item.nodeid.startswith(SCREENS) or item.get_closest_marker("hypothesis") is not None
+    marks = {mark.name for mark in item.iter_markers()}
+    left_out = item.nodeid.startswith(SCREENS) or not marks.isdisjoint({"hypothesis", "untraced"})
     if item.config.getoption("cov_source", None) != ["engine"] or not left_out:
         return (yield)
     traced, threads = sys.gettrace(), threading.gettrace()

@@ -141,6 +141,7 @@ def examine(data: bytes) -> None:
         read_pickles(data, DecodeLimits())
 
 
+@pytest.mark.untraced
 def test_no_pickle_takes_long(cases: dict[str, list[Case]], corpus: Path) -> None:  # R045
     patience = SECONDS * (10 if sys.gettrace() else 1)  # counting lines takes a multiple
     slow = []
@@ -153,6 +154,7 @@ def test_no_pickle_takes_long(cases: dict[str, list[Case]], corpus: Path) -> Non
     assert slow == []
 
 
+@pytest.mark.untraced  # tracing takes memory and five times the time
 def test_no_pickle_takes_much_memory(cases: dict[str, list[Case]], corpus: Path) -> None:  # R045
     hungry = []
     tracemalloc.start()
