@@ -9,8 +9,8 @@ import pytest
 from shardscope.engine.model.exits import ExitCode
 from tests.app.terminal import Command
 from tests.checkpoints import LLAMA, write_json, write_safetensors
+from tests.comparing.test_differences import changed
 from tests.schemas import validate
-from tests.test_differences import changed
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ZERO = FIXTURES / "deepspeed/zero3-w2-bf16"

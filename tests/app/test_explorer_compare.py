@@ -28,8 +28,8 @@ from shardscope.engine.model.blocker import Fault
 from shardscope.engine.model.progress import Cancelled, OnProgress, Progress
 from shardscope.widgets.progress_line import ProgressLine
 from tests.checkpoints import LLAMA, write_safetensors
+from tests.comparing.test_differences import changed
 from tests.conftest import Snap, settle
-from tests.test_differences import changed
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 WIDE = (120, 40)

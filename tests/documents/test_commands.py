@@ -25,7 +25,7 @@ ELSEWHERE = (
         "the explorer needs a terminal",
         "tests/terminal/test_explorer.py",
     ),
-    (r".* --scheduler ", "needs a cluster", "tests/test_cluster.py"),
+    (r".* --scheduler ", "needs a cluster", "tests/converting/test_cluster.py"),
     (r"shardscope watch (?!.*--once)", "runs until it is stopped", "tests/app/test_cli_watch.py"),
     (
         r"shardscope bench(?!.*--seconds 0)",

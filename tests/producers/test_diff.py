@@ -8,9 +8,9 @@ import pytest
 
 from shardscope.engine.model.difference import TensorDifference
 from shardscope.engine.model.plan import RenameRule
+from tests.comparing.test_differences import differ, of, states
 from tests.producers import peers
 from tests.producers.saves import model, save
-from tests.test_differences import differ, of, states
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -13,7 +13,7 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.peeking.peek import PeekOptions, look
 from shardscope.engine.peeking.unpacking import described, unpacked
 from shardscope.engine.peeking.windows import opened
-from tests.test_unpacking import index_of
+from tests.peeking.test_unpacking import index_of
 
 torch = pytest.importorskip("torch")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shardscope.engine.model.watch import WatchEvent
-from tests.test_watching import QUIET, seen, words
+from tests.watching.test_watching import QUIET, seen, words
 
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")

@@ -19,9 +19,9 @@ from shardscope.engine.model.limits import Limits
 from shardscope.engine.peeking.peek import PeekOptions, peek, tensor_of
 from shardscope.engine.peeking.unpacking import unpacked
 from shardscope.engine.peeking.windows import opened, window
-from tests.test_peeking import Counter
+from tests.peeking.test_peeking import Counter
 
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 NAME = "model.layers.0.mlp.up_proj"
 SLICES = (None, "5", "3:9,::7", "-4:,10:45", "::5,-1", "1,2", "7:7", "::11,3::2")
 chance = np.random.default_rng(12)

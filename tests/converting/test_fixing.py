@@ -22,7 +22,7 @@ from shardscope.engine.model.manifest import MANIFEST_NAME, RUN_NAME
 from shardscope.engine.model.plan import PlanOptions, RenameRule
 from tests.mending.files import entry, index, metadata, numbers, read, same, save, write
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = FIXTURES / "hf/llama_sharded/checkpoint"
 ADAPTER = FIXTURES / "peft/lora_llama/checkpoint"
 ONE, TWO = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"

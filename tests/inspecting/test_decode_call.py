@@ -11,7 +11,7 @@ from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES, HEADERS_ONLY
 from shardscope.engine.model.progress import Progress
 
-ZERO = Path(__file__).parent / "fixtures/deepspeed/zero2-w4-bf16/checkpoint"
+ZERO = Path(__file__).parents[1] / "fixtures/deepspeed/zero2-w4-bf16/checkpoint"
 
 
 def wish() -> Decoding:

@@ -31,7 +31,7 @@ from shardscope.engine.watching.steps import (
 from shardscope.engine.watching.watch import Senses, WatchOptions, watch
 from tests.checkpoints import write_safetensors, write_sharded
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 ZERO = FIXTURES / "deepspeed/zero2-w4-bf16/checkpoint/global_step3"
 DCP = FIXTURES / "dcp/fsdp2_flat_world2/checkpoint"
 Step = Callable[[], object] | None

@@ -21,7 +21,7 @@ from shardscope.engine.model.difference import Merge, TensorDifference
 from shardscope.widgets import compare_words
 from tests.checkpoints import write_json
 
-FIXTURE = Path(__file__).resolve().parent / "fixtures/peft/lora_llama"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures/peft/lora_llama"
 Array = NDArray[Any]
 CONFIG = {"peft_type": "LORA", "r": 4, "lora_alpha": 8}
 PREFIX = "base_model.model."

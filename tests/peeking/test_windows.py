@@ -16,7 +16,7 @@ from shardscope.engine.model.progress import Cancelled
 from shardscope.engine.peeking.gathering import Wanted, gather
 from shardscope.engine.peeking.peek import tensor_of
 from shardscope.engine.peeking.windows import opened, window
-from tests.test_peeking import FIXTURES, Counter, decoding, matrices, sparse
+from tests.peeking.test_peeking import FIXTURES, Counter, decoding, matrices, sparse
 
 
 def side(path: Path) -> Side:

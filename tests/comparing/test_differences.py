@@ -22,7 +22,7 @@ from shardscope.engine.model.plan import PlanOptions, RenameRule
 from shardscope.engine.model.progress import Cancelled, Progress
 from tests.checkpoints import LLAMA, safetensors_bytes, write_safetensors
 
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ZERO = FIXTURES / "deepspeed/zero3-w3-fp32"
 
 

@@ -18,7 +18,7 @@ from shardscope.engine.inspecting.decoding import Decoding
 from shardscope.engine.model.difference import ElementPlace, Figures, TensorDifference
 from shardscope.engine.model.escalation import Intent
 
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 Array = NDArray[Any]
 CODES = {"F32": "<u4", "BF16": "<u2", "F16": "<u2", "F64": "<u8"}
 FLOATS = {"F32": "<f4", "F16": "<f2", "F64": "<f8"}

@@ -16,7 +16,7 @@ from shardscope.engine.model.escalation import Intent
 from shardscope.engine.model.progress import Cancelled, Progress
 from shardscope.engine.peeking.peek import PeekOptions, peek
 
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ALL = PeekOptions(statistics=True, histogram=True, heat=True)
 
 

@@ -20,7 +20,7 @@ from shardscope.engine.model.progress import Cancelled, Progress
 from shardscope.engine.model.tensors import DTYPES
 from shardscope.engine.peeking.scanning import scan, scan_side, to_read
 
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
 
 @pytest.fixture
