@@ -31,6 +31,10 @@ _TRACKER_BYTES: Final = 4096
 _TEMPORARY: Final = re.compile(
     r"\A(?:\.|tmp[-_])|[-_.](?:tmp|temp|incomplete)\Z|\.part(?:ial)?\Z|checkpoint-tmp-"
 )
+_COPIED: Final = re.compile(
+    r"\A\.[^/]+\.[^./]+\.[A-Za-z0-9]{6}\Z|\.(?:tmp|temp|part|partial|incomplete|crdownload|aria2)\Z"
+)
+"""Names under which copying and downloading programs write a file (rsync: `.NAME.XXXXXX`) until they rename it."""
 UNFINISHED: Final = "-unfinished"
 """NeMo puts a file of the checkpoint's name with this at its end beside it until all ranks have written."""
 _LAST: Final = {
@@ -141,6 +145,7 @@ def judge(path: str, name: str, limits: Limits, cancel: threading.Event | None =
     names = inventory.by_path
     if _TRAINER.fullmatch(name) and b"training_args.bin" in names and b"trainer_state.json" not in names:
         missing.append("`trainer_state.json`, which the Trainer writes last, is not there")
+    missing += _in_copy(inventory)
     missing += _cut_short(path, inventory, limits)
     grave = (item.code for item in descriptor.blockers if item.severity is not Severity.INFO)
     tracker = _tracker_of(seen.format, name)
@@ -154,6 +159,12 @@ def judge(path: str, name: str, limits: Limits, cancel: threading.Event | None =
         None if tracker is None or tracker.encode() in names else tracker,
         tuple(sorted(set(grave))),
     )
+
+
+def _in_copy(inventory: Inventory) -> list[str]:
+    """Return a clause for the first files that have the name of one that is still being written."""
+    found = [entry for entry in inventory.files if _COPIED.search(entry.name)]
+    return [f"`{entry.text}` has the name of a file that is still being copied" for entry in found[:_ERRORS]]
 
 
 def _cut_short(path: str, inventory: Inventory, limits: Limits) -> list[str]:

@@ -55,7 +55,7 @@ class WatchOptions(Struct, frozen=True):
     tracker: bool = True
     """Wait for the trackers beside the folders."""
     known: Mapping[str, str] = {}
-    """Content by the (neutralised) name of folders that were told before: `known.read_known`."""
+    """Content by the (neutralised) name of folders that were told before: `known.read_known`. One that is not there is told as gone."""
     limits: Limits = Limits()
 
 
@@ -153,7 +153,7 @@ class _Watch:
         self.started, self.lost = (now if self.started is None else self.started), None
         entries = {entry.name: entry for entry in listed}
         trackers = read_trackers(self.path, entries, self.options.limits)
-        yield from self._gone(entries)
+        yield from self._gone_before(entries) if first else self._gone(entries)
         self.others = 0
         for name in sorted(entries, key=lambda name: (number_of(name) or 0, name)):
             entry = entries[name]
@@ -177,9 +177,23 @@ class _Watch:
         for name in [each for each in self.folders if each not in entries or not _is_folder(entries[each])]:
             folder = self.folders.pop(name)
             inode = (folder.entry.identity.device, folder.entry.identity.inode)
-            if folder.state is not _State.WAITING or (folder.sight.files and inode not in living):
-                before = "" if folder.state is _State.COMPLETE else "before it was complete"
-                yield self._event(WatchWord.GONE, folder, (before,) if before else ())
+            unheard = (
+                folder.state is _State.WAITING and not folder.again
+            )  # nothing was told that would have to be taken back
+            if not unheard or (folder.sight.files and inode not in living):
+                before = f"before it was complete{' again' if folder.again else ''}"
+                yield self._event(
+                    WatchWord.GONE, folder, () if folder.state is _State.COMPLETE else (before,)
+                )
+
+    def _gone_before(self, entries: Mapping[str, Entry]) -> Iterator[WatchEvent]:
+        """Tell what an earlier watch told as complete and is not there when this one begins."""
+        here = {display_name(name) for name, entry in entries.items() if _is_folder(entry)}
+        nothing = _Folder("", Entry(b"", Kind.DIRECTORY, Identity(0, 0, 0, 0, 0), 0, 0), None)
+        for name in self.options.known:
+            if name not in here:
+                event = self._event(WatchWord.GONE, nothing, ("while nothing watched",))
+                yield replace(event, folder=name, step=number_of(name))
 
     def _turn(self) -> str | None:
         """Return the one complete folder that is walked in this look though nothing seems to have changed."""
