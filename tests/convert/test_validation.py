@@ -394,9 +394,9 @@ def test_one_that_needs_more_work_than_any_map_is_refused_in_time(tmp_path: Path
         pieces = [(at, at, 1) for at in range(0, 200_000, 2)]
         bundle.tensor(QKV).update(shape=[200_000], shards=[shard(0, [200_000], pieces, 100_000)])
 
-    began = time.perf_counter()
+    began = time.process_time()
     assert refusal(tmp_path, many).code == "bundle.unsound"
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
 
 
 # --- the writer itself
