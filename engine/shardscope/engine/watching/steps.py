@@ -31,10 +31,8 @@ _TRACKER_BYTES: Final = 4096
 _TEMPORARY: Final = re.compile(
     r"\A(?:\.|tmp[-_])|[-_.](?:tmp|temp|incomplete)\Z|\.part(?:ial)?\Z|checkpoint-tmp-"
 )
-_COPIED: Final = re.compile(
-    r"\A\.[^/]+\.[^./]+\.[A-Za-z0-9]{6}\Z|\.(?:tmp|temp|part|partial|incomplete|crdownload|aria2)\Z"
-)
-"""Names under which copying and downloading programs write a file (rsync: `.NAME.XXXXXX`) until they rename it."""
+_COPIED: Final = re.compile(r"\A\.[^/]+\.[^./]+\.[A-Za-z0-9]{6}\Z")
+"""Names under which rsync writes a file until it renames it, `.NAME.XXXXXX`. Those of downloads are errors of inspection."""
 UNFINISHED: Final = "-unfinished"
 """NeMo puts a file of the checkpoint's name with this at its end beside it until all ranks have written."""
 _LAST: Final = {
