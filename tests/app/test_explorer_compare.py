@@ -288,12 +288,12 @@ async def test_pickles_are_decoded_when_asked_and_only_then(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot, "zero3-w3-fp32/checkpoint")
         assert "diff.opaque" in text(app)
-        await press(pilot, "D")
+        await press(pilot, "d")
         assert isinstance(app.screen, DecodeSides)
         assert "B: global_step3" in text(app) or "and 8 more" in text(app)
         await press(pilot, "escape")
         assert not screen.decoded
-        await press(pilot, "D")
+        await press(pilot, "d")
         await until(pilot, lambda: isinstance(app.screen, DecodeSides) and app.screen.is_contained)
         await press(pilot, "D")
         assert screen.decoded

@@ -330,7 +330,7 @@ async def test_nothing_is_said_of_tensors_behind_pickles(monkeypatch: pytest.Mon
         assert screen.check_action("case", ()) is False
         ended: list[object] = []
         screen.dismiss = ended.append  # type: ignore[method-assign, assignment]
-        await press(pilot, "D")
+        await press(pilot, "d")
         assert ended == [DECODE]
 
 

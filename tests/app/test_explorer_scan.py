@@ -135,10 +135,10 @@ def plain(lines: words.Lines) -> str:
 def test_what_will_be_read_is_said_with_what_will_not_be(path: Path) -> None:
     tensors = side_of(path, limits=Limits()).catalogue.tensors
     error = found("scan.empty", count=1)
-    said = plain(words.asking(Reading(tensors, 3 << 30, 2, 1, (error,) * 5), "all", key="k", decode="D"))
+    said = plain(words.asking(Reading(tensors, 3 << 30, 2, 1, (error,) * 5), "all", key="k", decode="d"))
     assert f"This reads 3.0 GiB: every number of all components once, in {len(tensors) - 2} tensors." in said
     assert "2 tensors cannot be read" in said
-    assert "1 file cannot be looked into. D asks" in said
+    assert "1 file cannot be looked into. d asks" in said
     assert said.count(error.message) == words.SHOWN
     assert "and 3 more errors" in said
     assert said.endswith("k starts")

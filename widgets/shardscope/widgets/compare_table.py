@@ -145,6 +145,8 @@ def _short(found: Sequence[Figures], count: int, item: TensorDifference) -> Part
     """Return what the values of some of `count` tensors came to, in a few words."""
     if not found:
         lone = item.a is None or item.b is None
+        if item.note is not None and item.note.startswith("values were not compared"):
+            return "not compared", Tone.CAUTION  # why, the detail says
         return ("", Tone.PLAIN) if lone or item.note is None else (item.note, Tone.MUTED)
     less = "" if len(found) == count else f", {len(found):,} of {count:,}"
     if item.merge is not None and item.merge.verdict is not None and item.merge.verdict != "differs":

@@ -238,6 +238,17 @@ def unlisted(document: DiffDocument) -> str | None:
     return f"What {says} {'lacks' if len(doubtful) == 1 else 'lack'} may be in what was not read there: `shardscope inspect` says why."
 
 
+def answer(document: DiffDocument) -> str:
+    """Return the answer with its numbers, in a line."""
+    return f"{verdict(document)}: {sums(document)}"
+
+
+def sums(document: DiffDocument) -> str:
+    """Return the totals, and how much was read for them."""
+    said = totals(document)
+    return f"{said}; {size(document.compared_bytes)} of values compared" if document.values else said
+
+
 def verdict(document: DiffDocument) -> str:
     """Return the answer in one clause."""
     if document.kind == "adapter":

@@ -8,7 +8,7 @@ from shardscope.app.cli.paragraphs import wrapped
 from shardscope.engine.model.difference import LETTERS, DiffDocument, Fold, TensorDifference
 from shardscope.engine.model.secrets import shown
 from shardscope.widgets import compare_words as words
-from shardscope.widgets.figures import plural, size
+from shardscope.widgets.figures import plural
 
 ROWS: Final = 40
 """Rows that are shown before the rest is counted."""
@@ -23,7 +23,7 @@ def text_lines(
         yield f"{letter}  {shown(path, words.NAME)}"
         yield f"   {words.side_words(side)}"
     yield ""
-    yield from wrapped(f"{words.verdict(document)}: {_totals(document)}")
+    yield from wrapped(words.answer(document))
     for said in document.decisions:
         yield from wrapped(said, 2)
     doubt = words.unlisted(document)
@@ -38,11 +38,6 @@ def text_lines(
         yield from _row(fold, document.tensors)
     if len(rows) < len(folds):
         yield f"... and {plural(len(folds) - len(rows), 'more row')} (-v shows all, --json each tensor)"
-
-
-def _totals(document: DiffDocument) -> str:
-    said = words.totals(document)
-    return f"{said}; {size(document.compared_bytes)} of values compared" if document.values else said
 
 
 def _row(fold: Fold, tensors: Sequence[TensorDifference]) -> Iterator[str]:
@@ -91,7 +86,7 @@ def markdown_lines(document: DiffDocument, folds: Sequence[Fold], *, everything:
         yield f"- **{letter}** {escaped(words.side_words(side))}"
     for side in document.adapters:
         yield f"- **adapter** {escaped(words.side_words(side))}"
-    yield f"- {_totals(document)}"
+    yield f"- {words.sums(document)}"
     doubt = words.unlisted(document)
     if doubt is not None:
         yield f"- {escaped(doubt)}"

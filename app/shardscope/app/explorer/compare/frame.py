@@ -95,7 +95,8 @@ class Frame(Screen[None]):
         self.query_one("#merged").display = False
         self._show_parts()
         self.query_one("#other").focus()
-        self._say("Which other checkpoint? Any family, any topology; nothing of it will be run.", Tone.MUTED)
+        words = "Which other checkpoint? Any family, any topology; nothing of it will be run."
+        self._say(words, Tone.MUTED, "tab completes the path, enter compares.")
 
     def _facts(self) -> tuple[Part, ...]:
         document = None if self.folded is None else self.folded.compared.document

@@ -62,7 +62,7 @@ BINDINGS: Final[list[BindingType]] = [
         tooltip="Compare the next component: model, optimizer, other, all",
     ),
     Binding(
-        "D",
+        "d",
         "decode",
         "Decode",
         id="compare.decode",

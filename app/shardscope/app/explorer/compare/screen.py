@@ -26,6 +26,7 @@ from shardscope.engine.model.decoded import Listed
 from shardscope.engine.model.descriptor import PlaneState
 from shardscope.widgets import compare_words as words
 from shardscope.widgets.compare_table import CompareTable
+from shardscope.widgets.figures import plural
 from shardscope.widgets.progress_line import ProgressLine
 from shardscope.widgets.rows import VirtualRows
 from shardscope.widgets.safe import Tone, content
@@ -127,15 +128,23 @@ class Compare(Asking):
         )
         more = (f"+  {words.side_words(side)}" for side in document.adapters)
         notes = [f"B  {words.side_words(document.b)}", *more, *document.decisions]
-        self._say(
-            f"{words.verdict(document)}: {words.totals(document)}",
-            Tone.OK if document.same else Tone.CAUTION,
-            *notes,
-        )
+        if doubt := words.unlisted(document):
+            notes.append(doubt)
+        if document.values and document.uncompared:
+            left = plural(document.uncompared, "tensor")
+            notes.append(
+                f"Values of {left} were not compared: {self._key('compare.all')} lists them, with the reason."
+            )
+        self._say(words.answer(document), Tone.OK if document.same else Tone.CAUTION, *notes)
         self._list()
         if not isinstance(self.focused, CompareTable):
             self.set_focus(self.table)
         self._renew_dialog()
+
+    def _key(self, binding: str) -> str:
+        from shardscope.app.explorer.help.keys import key_rows
+
+        return next((row.keys[0] for row in key_rows(self) if row.id == binding), "")
 
     @on(NotCompared)
     def _not_compared(self, event: NotCompared) -> None:
@@ -144,7 +153,11 @@ class Compare(Asking):
     def _refused(self, blocker: "Blocker") -> None:
         self._go(At.ASKING if self.folded is None else At.READY)
         offered = any(offer is not None for offer in self.offers)
-        more = "Press D to read pickles of them as data, this once." if offered else blocker.remedy
+        more = (
+            f"Press {self._key('compare.decode')} to read pickles of them as data, this once."
+            if offered
+            else blocker.remedy
+        )
         if self.folded is not None:
             from shardscope.app.explorer.dialogs import NotDone
 

@@ -97,7 +97,7 @@ BINDINGS: Final[list[BindingType]] = [
         tooltip="Hold the adapter against its base: asks for its path",
     ),
     Binding(
-        "D",
+        "d",
         "decode",
         "Decode",
         id="model.decode",

@@ -132,7 +132,7 @@ class Model(Screen[Place | str | None]):
             self.page.show(document, FORMAT_TITLES.get(document.format, document.format))
             self._count()
         else:
-            offered = "Press D to read them as data, this once." if self._offered else ""
+            offered = "Press d to read them as data, this once." if self._offered else ""
             files = (
                 f"{document.opaque_files:,} of its files could not be looked into."
                 if document.opaque_files

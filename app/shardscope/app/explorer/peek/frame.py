@@ -68,8 +68,10 @@ class Frame(Screen["str | None"]):
 
     def compose(self) -> ComposeResult:
         """Draw the frame; what fills it comes from workers."""
+        from shardscope.app.explorer.checkpoint.explore import crumbs
+
         with Horizontal(id="top"):
-            yield Breadcrumbs("shardscope", self.subject.target.path, self.subject.name)
+            yield Breadcrumbs(*crumbs(self.subject.target.path), self.subject.name)
             yield StatusLine(*self._facts())
         yield ViewLine(VIEWS, id="views")
         yield Static(id="slice")

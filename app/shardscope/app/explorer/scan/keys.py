@@ -63,7 +63,7 @@ BINDINGS: Final[list[BindingType]] = [
         tooltip="Read the next component: model, optimizer, other, all",
     ),
     Binding(
-        "D",
+        "d",
         "decode",
         "Decode",
         id="scan.decode",

@@ -61,9 +61,11 @@ class ShardMap(Screen["str | None"]):
 
     def compose(self) -> ComposeResult:
         """Draw the frame; what fills it comes from a worker."""
+        from shardscope.app.explorer.checkpoint.explore import crumbs
+
         tensor = self.subject.tensor
         with Horizontal(id="top"):
-            yield Breadcrumbs("shardscope", self.subject.target.path, tensor.name)
+            yield Breadcrumbs(*crumbs(self.subject.target.path), tensor.name)
             yield StatusLine(*self._facts())
         yield Static(id="view")
         with Horizontal(id="map"):
