@@ -529,10 +529,10 @@ def test_a_source_that_changes_after_the_look_is_refused(pair: Path, tmp_path: P
 KILLED = """
 import os, signal, sys
 from shardscope.engine import FixOptions, materialize, prepare_fix
-from shardscope.engine.converting import materializing
+from shardscope.engine.converting import making, materializing
 
 step = sys.argv[3]
-setattr(materializing, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+setattr(making if step == 'verify_staged' else materializing, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 fix = prepare_fix(sys.argv[1], FixOptions(what=("merge",)))
 materialize(sys.argv[1], sys.argv[2], fix.prepared, confirm=lambda _: True)
 """
