@@ -223,6 +223,22 @@ def test_what_the_trainer_and_nemo_write_last_is_waited_for(tmp_path: Path) -> N
 # --- names, renames, deletions
 
 
+@pytest.mark.parametrize("name", [".optimizer.pt.AbC12f", "optimizer.pt.part", "x/optimizer.pt.incomplete"])
+def test_a_file_that_is_still_being_copied_is_waited_for(tmp_path: Path, name: str) -> None:
+    folder = write_sharded(tmp_path / "checkpoint-1")
+    (folder / ".config.json").write_text("{}")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(b"half")
+
+    def arrive() -> None:
+        (folder / name).rename(folder / "optimizer.txt")
+
+    (event, _) = seen(tmp_path, [*QUIET, *QUIET, arrive, *QUIET])
+
+    assert (event.event.value, event.files, event.again) == ("complete", 5 + 1, False)
+    assert event.content == look_at(str(folder), Limits()).content
+
+
 def test_a_folder_that_is_renamed_into_place_is_told_once_under_its_name(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
@@ -295,6 +311,22 @@ def test_deletion_in_between_is_told_and_never_taken_for_a_checkpoint(tmp_path: 
         ("gone", "checkpoint-1"),
         ("complete", "checkpoint-1"),
     ]
+
+
+def test_a_slow_deletion_of_what_was_told_ends_with_its_going(tmp_path: Path) -> None:
+    folder = write_sharded(tmp_path / "checkpoint-1")
+    names = sorted(path.name for path in folder.iterdir())
+
+    events = seen(
+        tmp_path, [*QUIET, *[(folder / name).unlink for name in names], nothing, folder.rmdir, nothing]
+    )
+
+    assert words(events) == [
+        ("complete", "checkpoint-1"),
+        ("changed", "checkpoint-1"),
+        ("gone", "checkpoint-1"),
+    ]
+    assert events[2].why == ("before it was complete again",)
 
 
 def test_links_and_folders_that_are_no_checkpoint_are_counted_and_not_told(tmp_path: Path) -> None:
@@ -376,8 +408,12 @@ def test_a_restart_tells_nothing_twice_and_loses_nothing(tmp_path: Path) -> None
 
     second = seen(run, QUIET, known=read_known(str(log)))
 
-    assert words(second) == [("complete", "checkpoint-2"), ("complete", "checkpoint-4")]
-    assert [event.again for event in second[:2]] == [True, False]
+    assert words(second) == [
+        ("gone", "checkpoint-3"),
+        ("complete", "checkpoint-2"),
+        ("complete", "checkpoint-4"),
+    ]
+    assert [(event.step, event.again) for event in second[:3]] == [(3, False), (2, True), (4, False)]
     assert second[-1].tally == Tally(3, 0, 0)
 
 
