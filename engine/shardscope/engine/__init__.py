@@ -146,32 +146,24 @@ def __getattr__(name: str) -> Any:
             | "shard_picture"
         ):
             return _geometry(name)
-        case "Applied" | "assemble_files" | "reshard_files" | "slice_file":
-            from shardscope.engine.shardmaps import applying
-
-            return getattr(applying, name)
-        case "Decoding":
-            from shardscope.engine.inspecting.decoding import Decoding
-
-            return Decoding
-        case "compare_reports" | "prepare_report" | "read_report" | "write_report":
-            from shardscope.engine import reporting
-
-            return getattr(reporting, name)
-        case "DiffOptions" | "diff":
-            from shardscope.engine.comparing import diff
-
-            return getattr(diff, name)
-        case "ModelOptions" | "describe_model" | "explain_model":
-            from shardscope.engine import modelling
-
-            return getattr(modelling, name)
-        case "BenchOptions" | "PeekOptions" | "Preview" | "WatchOptions":
-            return _later(name)
-        case "bench" | "peek" | "preview" | "read_known" | "scan" | "verify" | "watch":
-            return _later(name)
+        case "Move" | "Numbers" | "Planner" | "gather" | "moves" | "scatter" | "stream":
+            return _transfers(name)
         case (
-            "Converted"
+            "Applied"
+            | "ShardMaps"
+            | "assemble_files"
+            | "read_deepspeed"
+            | "read_shapes"
+            | "read_shard_map"
+            | "reshard_files"
+            | "slice_file"
+            | "to_deepspeed"
+            | "translate_deepspeed"
+        ):
+            return _shardmaps(name)
+        case (
+            "Aim"
+            | "Converted"
             | "Fix"
             | "FixLook"
             | "FixOptions"
@@ -182,35 +174,29 @@ def __getattr__(name: str) -> Any:
             | "plan_fix"
             | "prepare"
             | "prepare_fix"
+            | "prepare_reshard"
             | "read_plan"
             | "read_renames"
-        ):
-            return _conversions(name)
-        case (
-            "Aim"
-            | "Move"
-            | "Numbers"
-            | "Planner"
-            | "gather"
-            | "moves"
-            | "prepare_reshard"
             | "read_transfer"
-            | "scatter"
-            | "stream"
             | "transfers"
+            | "verify"
         ):
-            return _transfers(name)
-        case (
-            "ShardMaps"
-            | "read_deepspeed"
-            | "read_shapes"
-            | "read_shard_map"
-            | "to_deepspeed"
-            | "translate_deepspeed"
-        ):
-            from shardscope.engine.shardmaps import reading
+            return _converting(name)
+        case "DiffOptions" | "PeekOptions" | "diff" | "peek" | "scan":
+            return _values(name)
+        case "WatchOptions" | "read_known" | "watch":
+            return _watching(name)
+        case "Decoding" | "Inspection" | "inspect" | "with_digests":
+            return _inspecting(name)
+    return _alone(name)
 
-            return getattr(reading, name)
+
+def _inspecting(name: str) -> Any:
+    """Return what finds out what a checkpoint is."""
+    if name == "Decoding":
+        from shardscope.engine.inspecting.decoding import Decoding
+
+        return Decoding
     from shardscope.engine.inspecting import inspection
 
     return getattr(inspection, name)
@@ -232,55 +218,90 @@ def _capabilities(name: str) -> Any:
     return getattr(published, name)
 
 
-def _conversions(name: str) -> Any:
-    """Return what plans a conversion or a fix, and what carries both out."""
-    if name in ("Converted", "materialize"):
-        from shardscope.engine.converting import materializing
+def _converting(name: str) -> Any:
+    """Return what plans an output, what carries the plan out, and what verifies it."""
+    match name:
+        case "Converted" | "materialize":
+            from shardscope.engine.converting import materializing
 
-        return getattr(materializing, name)
-    if name in ("Fix", "FixLook", "FixOptions", "check_idle", "look_for_fix", "plan_fix", "prepare_fix"):
-        from shardscope.engine.converting import fixing
+            return getattr(materializing, name)
+        case "Fix" | "FixLook" | "FixOptions" | "check_idle" | "look_for_fix" | "plan_fix" | "prepare_fix":
+            from shardscope.engine.converting import fixing
 
-        return getattr(fixing, name)
+            return getattr(fixing, name)
+        case "Aim" | "prepare_reshard" | "read_transfer" | "transfers":
+            from shardscope.engine.converting import resharding
+
+            return getattr(resharding, name)
+        case "verify":
+            from shardscope.engine.converting.verify import verify
+
+            return verify
     from shardscope.engine.converting import preparing
 
     return getattr(preparing, name)
 
 
-def _later(name: str) -> Any:
-    """Return what looks at one thing alone, or at something again: an output against its source, a folder as it fills."""
+def _values(name: str) -> Any:
+    """Return what reads numbers: of one tensor, of all, of two checkpoints."""
     match name:
-        case "scan":
-            from shardscope.engine.peeking.scanning import scan
-
-            return scan
         case "PeekOptions" | "peek":
             from shardscope.engine.peeking import peek
 
             return getattr(peek, name)
-        case "Preview" | "preview":
-            from shardscope.engine import previewing
+        case "scan":
+            from shardscope.engine.peeking.scanning import scan
 
-            return getattr(previewing, name)
-        case "verify":
-            from shardscope.engine.converting.verify import verify
+            return scan
+    from shardscope.engine.comparing import diff
 
-            return verify
-        case "BenchOptions" | "bench":
-            from shardscope.engine import benching
+    return getattr(diff, name)
 
-            return getattr(benching, name)
-        case "read_known":
-            from shardscope.engine.watching.known import read_known
 
-            return read_known
+def _watching(name: str) -> Any:
+    """Return what looks at a folder as it fills."""
+    if name == "read_known":
+        from shardscope.engine.watching.known import read_known
+
+        return read_known
     from shardscope.engine.watching import watch
 
     return getattr(watch, name)
 
 
+def _alone(name: str) -> Any:
+    """Return what takes one module."""
+    match name:
+        case "Preview" | "preview":
+            from shardscope.engine import previewing
+
+            return getattr(previewing, name)
+        case "ModelOptions" | "describe_model" | "explain_model":
+            from shardscope.engine import modelling
+
+            return getattr(modelling, name)
+        case "BenchOptions" | "bench":
+            from shardscope.engine import benching
+
+            return getattr(benching, name)
+    from shardscope.engine import reporting
+
+    return getattr(reporting, name)
+
+
+def _shardmaps(name: str) -> Any:
+    """Return what reads documents of maps, and what applies them to files."""
+    if name in ("Applied", "assemble_files", "reshard_files", "slice_file"):
+        from shardscope.engine.shardmaps import applying
+
+        return getattr(applying, name)
+    from shardscope.engine.shardmaps import reading
+
+    return getattr(reading, name)
+
+
 def _transfers(name: str) -> Any:
-    """Return what plans transfers, and what carries them out."""
+    """Return what plans transfers between maps, and what moves elements by them."""
     match name:
         case "Planner":
             from shardscope.engine.geometry.transfer.planning import Planner
@@ -290,10 +311,6 @@ def _transfers(name: str) -> Any:
             from shardscope.engine.geometry.mapping.targets import Numbers
 
             return Numbers
-        case "Aim" | "prepare_reshard" | "read_transfer" | "transfers":
-            from shardscope.engine.converting import resharding
-
-            return getattr(resharding, name)
     from shardscope.engine.geometry.execution import exchange
 
     return getattr(exchange, name)
