@@ -1,6 +1,8 @@
 """A folder that is watched while somebody writes into it, with a clock and pauses of the test's own."""
 
+import errno
 import itertools
+import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +70,16 @@ def seen(folder: Path, script: Sequence[Step] = (), **options: object) -> list[W
     for event in events:
         jsonschema.validate(msgspec.json.decode(msgspec.json.encode(event)), SCHEMA)
     return events
+
+
+def holes(file: Path) -> bool:
+    """Tell whether the last byte of a file is known never to have been written."""
+    with file.open("rb") as opened:
+        try:
+            os.lseek(opened.fileno(), file.stat().st_size - 1, os.SEEK_DATA)
+        except OSError as error:
+            return error.errno == errno.ENXIO
+    return False
 
 
 def words(events: Sequence[WatchEvent]) -> list[tuple[str, str | None]]:
@@ -223,7 +235,9 @@ def test_what_the_trainer_and_nemo_write_last_is_waited_for(tmp_path: Path) -> N
 # --- names, renames, deletions
 
 
-@pytest.mark.parametrize("name", [".optimizer.pt.AbC12f", "optimizer.pt.part", "x/optimizer.pt.incomplete"])
+@pytest.mark.parametrize(
+    "name", [".optimizer.pt.AbC12f", ".tmpnodR5a", "optimizer.pt.part", "x/optimizer.pt.incomplete"]
+)
 def test_a_file_that_is_still_being_copied_is_waited_for(tmp_path: Path, name: str) -> None:
     folder = write_sharded(tmp_path / "checkpoint-1")
     (folder / ".config.json").write_text("{}")
@@ -237,6 +251,25 @@ def test_a_file_that_is_still_being_copied_is_waited_for(tmp_path: Path, name: s
 
     assert (event.event.value, event.files, event.again) == ("complete", 5 + 1, False)
     assert event.content == look_at(str(folder), Limits()).content
+
+
+def test_a_file_that_got_its_size_first_is_waited_for_to_its_last_byte(tmp_path: Path) -> None:
+    whole = write_safetensors(tmp_path / "model.safetensors", {"a": ("F32", (1 << 18,))}).read_bytes()
+    file = tmp_path / "run/checkpoint-1/model.safetensors"
+    file.parent.mkdir(parents=True)
+    with file.open("wb") as begun:
+        begun.truncate(len(whole))
+        begun.write(whole[:4096])
+    if not holes(file):
+        pytest.skip("the file system of the tests does not tell what was never written")
+
+    def finish() -> None:
+        file.write_bytes(whole)
+
+    events = seen(file.parent.parent, [*QUIET, nothing, finish, *QUIET], patience=4.0)
+
+    assert words(events) == [("incomplete", "checkpoint-1"), ("complete", "checkpoint-1")]
+    assert events[0].why == ("`model.safetensors` ends in bytes that were never written",)
 
 
 def test_a_folder_that_is_renamed_into_place_is_told_once_under_its_name(tmp_path: Path) -> None:

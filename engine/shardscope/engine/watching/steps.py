@@ -31,8 +31,9 @@ _TRACKER_BYTES: Final = 4096
 _TEMPORARY: Final = re.compile(
     r"\A(?:\.|tmp[-_])|[-_.](?:tmp|temp|incomplete)\Z|\.part(?:ial)?\Z|checkpoint-tmp-"
 )
-_COPIED: Final = re.compile(r"\A\.[^/]+\.[^./]+\.[A-Za-z0-9]{6}\Z")
-"""Names under which rsync writes a file until it renames it, `.NAME.XXXXXX`. Those of downloads are errors of inspection."""
+_COPIED: Final = re.compile(r"\A\.(?:tmp[A-Za-z0-9]{6}|[^/]+\.[^./]+\.[A-Za-z0-9]{6})\Z")
+"""Names under which safetensors (`.tmpXXXXXX`) and rsync (`.NAME.XXXXXX`) write a file until they rename it. Those of downloads are
+errors of inspection."""
 UNFINISHED: Final = "-unfinished"
 """NeMo puts a file of the checkpoint's name with this at its end beside it until all ranks have written."""
 _LAST: Final = {
@@ -144,6 +145,7 @@ def judge(path: str, name: str, limits: Limits, cancel: threading.Event | None =
     if _TRAINER.fullmatch(name) and b"training_args.bin" in names and b"trainer_state.json" not in names:
         missing.append("`trainer_state.json`, which the Trainer writes last, is not there")
     missing += _in_copy(inventory)
+    missing += _unwritten(path, inventory, limits)
     missing += _cut_short(path, inventory, limits)
     grave = (item.code for item in descriptor.blockers if item.severity is not Severity.INFO)
     tracker = _tracker_of(seen.format, name)
@@ -162,7 +164,21 @@ def judge(path: str, name: str, limits: Limits, cancel: threading.Event | None =
 def _in_copy(inventory: Inventory) -> list[str]:
     """Return a clause for the first files that have the name of one that is still being written."""
     found = [entry for entry in inventory.files if _COPIED.search(entry.name)]
-    return [f"`{entry.text}` has the name of a file that is still being copied" for entry in found[:_ERRORS]]
+    return [f"`{entry.text}` has the name of a file that is still being written" for entry in found[:_ERRORS]]
+
+
+def _unwritten(path: str, inventory: Inventory, limits: Limits) -> list[str]:
+    """Return a clause for the first files that got their size and not yet their last bytes, where the file system tells."""
+    suspects = [entry for entry in inventory.files if entry.allocated < entry.size]
+    clauses: list[str] = []
+    with Source(path, limits=limits) as source:
+        for entry in suspects:
+            with source.open(entry) as reader:
+                if reader.hole_at(entry.size - 1):
+                    clauses.append(f"`{entry.text}` ends in bytes that were never written")
+            if len(clauses) == _ERRORS:
+                break
+    return clauses
 
 
 def _cut_short(path: str, inventory: Inventory, limits: Limits) -> list[str]:
