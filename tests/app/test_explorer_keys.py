@@ -21,6 +21,7 @@ from shardscope.app.explorer.help.hints import Hints
 from shardscope.app.explorer.help.keys import key_rows
 from shardscope.app.settings.checks import KEY
 from shardscope.app.settings.nouns import Settings, SettingsRead
+from shardscope.styles import FIRST, SHEETS
 from tests.app.conversions import text
 from tests.app.explorers import FakeEngine, explorer, llama
 from tests.conftest import settle
@@ -140,6 +141,15 @@ async def test_a_command_of_the_palette_does_what_the_key_does() -> None:
         assert isinstance(app.screen, Explore)
         assert app.screen.workspace is not None
         assert app.screen.workspace.panels.active == "topology"
+
+
+async def test_rules_that_the_first_frame_does_not_wait_for_are_there_before_a_key() -> None:
+    app = explorer(FakeEngine(llama()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        read = [path for path, _ in app.stylesheet.source if path in map(str, SHEETS)]
+        assert read == [*map(str, SHEETS)]
+        assert len(FIRST) < len(SHEETS)
 
 
 async def test_what_halts_goes_back_to_a_shell_and_stays_where_none_waits(

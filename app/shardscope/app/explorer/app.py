@@ -22,7 +22,7 @@ from shardscope.app.explorer.tty.theme import choose_theme
 from shardscope.app.explorer.working import Working
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.limits import DecodeLimits, Limits
-from shardscope.styles import SHEETS
+from shardscope.styles import FIRST, read_later
 from shardscope.styles.themes import THEMES
 from shardscope.widgets.glyphs import ASCII, terminal_glyphs
 from shardscope.widgets.safe import UnsafeFilter
@@ -47,7 +47,7 @@ class Explorer(App[ExitCode]):
     """`shardscope [PATH]`: looks at one checkpoint, or asks which."""
 
     TITLE = "shardscope"
-    CSS_PATH: ClassVar = list(SHEETS)
+    CSS_PATH: ClassVar = list(FIRST)
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar = {_palette}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -233,7 +233,8 @@ class Explorer(App[ExitCode]):
         self.push_screen(self._explore(event.path, nested=True, hf_cache=event.hf_cache))
 
     def on_mount(self) -> None:
-        """Say what is wrong with the settings, once the first frame stands; a terminal that comes back is drawn anew."""
+        """Do what the first frame need not wait for: rules of other screens, what is wrong with the settings."""
+        self.call_after_refresh(read_later, self.stylesheet)
         self.app_resume_signal.subscribe(self, lambda _: self._frames.forget())
         if self.settings is not None and self.settings.exists:
             self.call_after_refresh(self._check_settings, self.settings)
@@ -368,10 +369,7 @@ class Explorer(App[ExitCode]):
         self.broken = True
         screen, caught = self.screen, event.worker.error
         assert caught is not None  # noqa: S101 - that is what this state says
-        params: dict[str, Param] = {
-            "doing": event.worker.description,
-            "kind": kind(caught),
-        }
+        params: dict[str, Param] = {"doing": event.worker.description, "kind": kind(caught)}
         error = blocker(Finding("internal.error", params))
         for each in self.screen_stack:
             if isinstance(each, Working):
