@@ -231,3 +231,11 @@ async def test_nothing_in_the_way_in_the_summary() -> None:
     text = await said(SummaryPanel(found))
     assert "in the way nothing in what was examined; what was not examined is not clean" in text
     assert "this box" not in text
+
+
+async def test_what_is_only_recognised_is_not_said_to_wait_for_decoding() -> None:
+    blocker = msgspec.structs.replace(samples.DESCRIPTOR.blockers[0], code="layout.recognised_only")
+    text = await said(SummaryPanel(msgspec.structs.replace(samples.DESCRIPTOR, blockers=(blocker,))))
+    assert "weights opaque " in text
+    assert "until decoded" not in text
+    assert "tensors none could be listed size" in text

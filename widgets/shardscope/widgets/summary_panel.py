@@ -117,7 +117,9 @@ class SummaryPanel(Paragraphs):
         yield from _parts(found, self.glyphs)
         yield from _topology(found, self.glyphs)
         yield _producer(found, self.glyphs)
-        yield from _state(found.state_scope, self.glyphs)
+        yield from _state(
+            found.state_scope, self.glyphs, opaque="opaque until decoded" if _decodes(found) else "opaque"
+        )
         yield _tensors(found, self.glyphs)
         if found.decoded is not UNSET:
             yield _decoded(found.decoded, self.glyphs)
@@ -265,12 +267,16 @@ def _producer(found: Descriptor, glyphs: Glyphs) -> Paragraph:
     return labelled("producer", *parts)
 
 
-def _state(scope: StateScope, glyphs: Glyphs) -> Iterator[Paragraph]:
-    weights = scope.weights
-    yield labelled("weights", *_part(weights))
+def _decodes(found: Descriptor) -> bool:
+    """Tell whether decoding could look into what is opaque, and not only recognise it."""
+    return all(item.code != "layout.recognised_only" for item in found.blockers)
+
+
+def _state(scope: StateScope, glyphs: Glyphs, *, opaque: str) -> Iterator[Paragraph]:
+    yield labelled("weights", *_part(scope.weights, opaque))
     optimizer = scope.optimizer
     if optimizer.presence is not Presence.ABSENT:
-        yield labelled("optimizer", *_part(optimizer))
+        yield labelled("optimizer", *_part(optimizer, opaque))
     rest: dict[Presence, list[str]] = {}
     for field, word in _STATE_WORDS.items():
         part: StatePart = getattr(scope, field)
@@ -284,8 +290,8 @@ def _state(scope: StateScope, glyphs: Glyphs) -> Iterator[Paragraph]:
     yield labelled("state", *parts)
 
 
-def _part(part: StatePart) -> Iterator[Part]:
-    word = "opaque until decoded" if part.presence is Presence.OPAQUE else part.presence.value
+def _part(part: StatePart, opaque: str) -> Iterator[Part]:
+    word = opaque if part.presence is Presence.OPAQUE else part.presence.value
     yield word, _PRESENCE[part.presence]
     yield f"  {part.reason}", Tone.MUTED
 
@@ -293,7 +299,9 @@ def _part(part: StatePart) -> Iterator[Part]:
 def _tensors(found: Descriptor, glyphs: Glyphs) -> Paragraph:
     tensors = found.tensors
     if not tensors.count:
-        words = "none could be listed without decoding" if tensors.files_opaque else "none"
+        words = "none"
+        if tensors.files_opaque:
+            words = f"none could be listed{' without decoding' if _decodes(found) else ''}"
         return labelled("tensors", (words, Tone.CAUTION if tensors.files_opaque else Tone.PLAIN))
     parts: list[Part] = [f"{tensors.count:,}, {size(tensors.logical_bytes)}"]
     shares = sorted(tensors.dtypes, key=lambda share: -share.bytes)

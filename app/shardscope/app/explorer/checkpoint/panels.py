@@ -141,7 +141,7 @@ def _fill_tensors(panel: Any, found: Found) -> None:
     opaque = found.descriptor.tensors.files_opaque
     none = "No tensor is listed"
     if opaque:
-        none = "None could be listed" if found.asked is not None else "None could be listed without decoding"
+        none = "None could be listed" if not found.offered else "None could be listed without decoding"
     panel.show(
         found.inspection.tensors,
         ranks=rank_labels(found.descriptor.topology),
