@@ -8,13 +8,10 @@ from shardscope.engine.model.blocker import Severity
 from shardscope.engine.model.descriptor import Descriptor, PlaneState
 from shardscope.engine.model.evidence import Status
 from shardscope.engine.model.format_names import DECODED, FORMAT_TITLES
+from shardscope.engine.model.repair import FIXED, MENDED
 from shardscope.engine.model.source import Inventory
 from shardscope.engine.model.text import counted
 
-FIXED: Final = frozenset({"hf_safetensors", "peft_adapter"})
-"""Formats that a fix takes."""
-MENDED: Final = ("header.", "index.", "layout.shard_", "layout.totals_mixed", "layout.weight_sets")
-"""Beginnings of the codes that a fix mends, at least by salvage of what is whole."""
 COMPOSITE: Final = "composite"
 
 

@@ -38,7 +38,7 @@ from shardscope.engine.model.format_names import FORMAT_TITLES
 from shardscope.engine.model.limits import Limits
 from shardscope.engine.model.plan import Decision, LeftOut, Plan, PlanOptions
 from shardscope.engine.model.progress import OnProgress
-from shardscope.engine.model.repair import REPAIRS, SAFE, PlannedFix, Repair
+from shardscope.engine.model.repair import FIXED, MENDED, REPAIRS, SAFE, PlannedFix, Repair
 from shardscope.engine.model.schemas import FIX
 from shardscope.engine.model.secrets import shown
 from shardscope.engine.model.text import counted, display_name
@@ -46,16 +46,7 @@ from shardscope.engine.parse.config import check_config
 from shardscope.engine.source.source import Source
 
 Path = str | os.PathLike[str]
-FORMATS: Final = frozenset({"hf_safetensors", "peft_adapter"})
-"""What can be fixed: every tensor stands whole in a safetensors file."""
-_OWN: Final = (
-    "header.",
-    "index.",
-    "layout.shard_",
-    "layout.totals_mixed",
-    "layout.weight_sets",
-    "layout.composite",
-)
+_OWN: Final = (*MENDED, "layout.composite")
 """What inspection says of files that a look at them says better."""
 _EXAMPLES: Final = 3
 
@@ -207,7 +198,7 @@ def _claim(probe: Probe, found: Inspection, globs: Sequence[str]) -> tuple[Claim
         for item in found.descriptor.blockers:
             if item.code in ("layout.ambiguous", "layout.several_candidates"):
                 raise Fault(item.code, **item.params)
-    claims = [claim for claim in verdict.claims if claim.format in FORMATS]
+    claims = [claim for claim in verdict.claims if claim.format in FIXED]
     if not claims and (alone := _alone(probe)) is not None:
         return alone, ()
     if not claims:

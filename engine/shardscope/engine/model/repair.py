@@ -9,6 +9,10 @@ REPAIRS: Final[tuple[Repair, ...]] = get_args(Repair)
 """In the order in which they are applied."""
 SAFE: Final[tuple[Repair, ...]] = ("index", "header")
 """Those that lose nothing and change no tensor: done without being named, where a checkpoint needs them."""
+FIXED: Final = frozenset({"hf_safetensors", "peft_adapter"})
+"""Formats that a fix takes: every tensor stands whole in a safetensors file."""
+MENDED: Final = ("header.", "index.", "layout.shard_", "layout.totals_mixed", "layout.weight_sets")
+"""Beginnings of the codes of inspection that a fix mends, at least by salvage of what is whole."""
 Scalar = str | int | float | bool | None
 
 
