@@ -74,7 +74,7 @@ TABLE: Final = (
     ),
     _row(
         "convert.short_record",
-        "{file:path} gave {found:bytes} of its record at byte {offset:count}, where {expected:bytes} were needed.",
+        "A tensor needs {expected:bytes} of the record at byte {offset:count} of {file:path}, and {found:bytes} are there.",
         _REFETCH,
         "A record ends before the tensor does that lies in it: the file was cut off, or decodes to less than it says.",
         ExitCode.BLOCKED,
