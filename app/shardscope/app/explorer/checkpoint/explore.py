@@ -67,7 +67,7 @@ class Explore(Examination):
             "Fix",
             show=False,
             id="explore.fix",
-            tooltip="Mend what is wrong with safetensors, or change names, metadata, files, in a new folder; every change is shown first",
+            tooltip="Mend safetensors, or change names, metadata and files, in a new folder; shows every change first",
         ),
         Binding(
             "d",
