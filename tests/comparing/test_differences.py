@@ -271,7 +271,7 @@ def test_what_a_file_that_was_cut_short_lacks_is_told_and_the_rest_compared(tmp_
     assert of(found, "a.weight").values is not None
     assert lost.values is None
     assert lost.note is not None
-    assert lost.note.startswith("values were not compared: in B, other.safetensors gave 272 bytes")
+    assert lost.note.startswith("values were not compared: in B, other.safetensors has 272 bytes")
     assert found.document.uncompared == 1
     assert (heard[-1].done, heard[-1].total) == (128, 128)
 

@@ -74,7 +74,7 @@ TABLE: Final = (
     ),
     _row(
         "convert.short_record",
-        "A tensor needs {expected:bytes} of the record at byte {offset:count} of {file:path}, and {found:bytes} are there.",
+        "{file:path} has {found:bytes} of the record at byte {offset:count}, of which a tensor needs {expected:bytes}.",
         _REFETCH,
         "A record ends before the tensor does that lies in it: the file was cut off, or decodes to less than it says.",
         ExitCode.BLOCKED,
