@@ -54,9 +54,7 @@ def bench(session: Session, folder: str | None, size: int, seconds: float, as_js
     with session.interrupt.cooperative() as cancel:
         found = engine.bench(options, cancel=cancel)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         session.out.write_text("\n".join(lines(found)) + "\n")
 

@@ -123,9 +123,7 @@ def carry_out(
         else:
             session.out.narrate(f"{note.message} {note.remedy} [{note.code}]")
     if job.as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(done.manifest).encode())
+        session.out.write_document(done.manifest)
     else:
         from shardscope.app.cli.convert_text import render
         from shardscope.app.cli.layout import columns

@@ -68,12 +68,11 @@ def clean(session: Session, /, folders: tuple[str, ...], yes: bool, old: bool, a
                 failed.append(f"{_place(each)} stays: {why}.")
     freed = sum(each.entry.bytes for each in gone)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
         from shardscope.engine.model.leftovers import LeftoversDocument
         from shardscope.engine.model.schemas import LEFTOVERS
 
         entries, names = tuple(each.entry for each in found), tuple(each.entry.name for each in gone)
-        session.out.write(to_json(LeftoversDocument(LEFTOVERS, entries, names, freed)).encode())
+        session.out.write_document(LeftoversDocument(LEFTOVERS, entries, names, freed))
     elif gone:
         from shardscope.widgets.figures import plural, size
 

@@ -110,9 +110,7 @@ def _found(*, keys: bool) -> "SettingsDocument":
 
 def _say(session: Session, found: "SettingsDocument", lines: Iterator[str], *, as_json: bool) -> None:
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         session.out.write_text("\n".join(lines) + "\n")
 

@@ -169,9 +169,7 @@ def _write(
 
     states = only or DIFFERENT
     if form == "json":
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(filtered(found.document, states)).encode())
+        session.out.write_document(filtered(found.document, states))
         return
     from shardscope.app.cli.diff_text import markdown_lines, text_lines
     from shardscope.engine.diffing.folding import folded

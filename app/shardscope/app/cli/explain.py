@@ -62,11 +62,10 @@ def explain(session: Session, code: str | None, as_json: bool) -> None:
 
     rows = list(CODES.values()) if code is None else [CODES[code]]
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
         from shardscope.engine.model.documents import CodesDocument
         from shardscope.engine.model.schemas import CODES as SCHEMA
 
-        session.out.write(to_json(CodesDocument(SCHEMA, tuple(rows))).encode())
+        session.out.write_document(CodesDocument(SCHEMA, tuple(rows)))
     elif code is None:
         width = max(map(len, CODES))
         session.out.write_text("".join(f"{row.code:<{width}}  {row.severity}\n" for row in rows))

@@ -11,7 +11,6 @@ from shardscope.app.cli.paragraphs import wrapped
 from shardscope.app.cli.session import Session
 from shardscope.engine.model.blocker import Blocker, Fault, Finding, Param, Severity, blocker
 from shardscope.engine.model.codes import CODES
-from shardscope.engine.model.descriptor import to_json
 from shardscope.engine.model.documents import ErrorBody, ErrorDocument
 from shardscope.engine.model.exits import ExitCode
 from shardscope.engine.model.progress import Cancelled
@@ -76,7 +75,7 @@ def tell(failure: Blocker, session: Session, *, document: bool, page: str = "") 
             notes=(*(note.message for note in _notes(session)), *_goes_on(session), *page.splitlines()),
         )
         try:
-            out.write(to_json(ErrorDocument(ERROR, body, int(code))).encode())
+            out.write_document(ErrorDocument(ERROR, body, int(code)))
         except (PipeClosed, OutputFailed):
             return code
         if is_terminal(sys.stdout) or not is_terminal(sys.stderr):

@@ -81,9 +81,7 @@ def layout(
 
     shown = laid_out(found, entry.path)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(shown).encode())
+        session.out.write_document(shown)
     else:
         for text in text_parts(shown):
             session.out.write_text(text)

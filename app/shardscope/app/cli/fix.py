@@ -324,9 +324,7 @@ def _preview(session: Session, found: "Fix", target: str | None, *, as_json: boo
     plan = admitted_here(found.document.plan, target)
     document = replace(found.document, plan=plan)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
     else:
         from shardscope.app.cli.fix_text import render
         from shardscope.app.cli.layout import columns

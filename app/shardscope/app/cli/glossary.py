@@ -28,9 +28,7 @@ def glossary(session: Session, as_json: bool) -> None:
     from shardscope.engine import glossary as terms
 
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(terms()).encode())
+        session.out.write_document(terms())
     else:
         session.out.write_text("\n".join(lines(terms())) + "\n")
 

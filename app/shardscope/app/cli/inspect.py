@@ -135,9 +135,7 @@ def inspect(
 def _print(session: Session, descriptor: "Descriptor", path: str, form: str) -> None:
     match form:
         case "json":
-            from shardscope.engine.model.descriptor import to_json
-
-            session.out.write(to_json(descriptor).encode())
+            session.out.write_document(descriptor)
         case "sarif":
             from shardscope.app.cli.sarif import sarif
 

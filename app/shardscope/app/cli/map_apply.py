@@ -170,12 +170,11 @@ def tell(session: Session, tensor: str, done: "Applied", *, as_json: bool) -> No
     from shardscope.engine.model.text import display_name
 
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
         from shardscope.engine.model.mapdocuments import MapAppliedDocument, WrittenFile
 
         files = tuple(WrittenFile(display_name(one.path), one.rank, one.bytes) for one in done.files)
         document = MapAppliedDocument(MAP_APPLIED, tensor, done.dtype, files)
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
         return
     for one in done.files:
         rank = "" if one.rank is None else f"  rank {one.rank}"

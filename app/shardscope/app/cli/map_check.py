@@ -52,9 +52,7 @@ def check(
     found = [checked(each, name) for each in maps for name in each.names if name in names]
     document = MapCheckDocument(MAP_CHECK, not any(one.blockers for one in found), tuple(found))
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
     else:
         session.out.write_text("\n".join(lines(document, several=len(maps) > 1)) + "\n")
     codes = {CODES[blocker.code].exit or ExitCode.BLOCKED for one in found for blocker in one.blockers}

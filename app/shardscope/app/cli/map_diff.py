@@ -55,9 +55,7 @@ def diff(
     same = not (differ or only_one or only_other)
     document = MapDifferenceDocument(MAP_DIFFERENCE, same, len(both), tuple(differ), only_one, only_other)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
     elif not session.quiet:
         session.out.write_text("\n".join(lines(document, mine.shown, theirs.shown)) + "\n")
     return ExitCode.OK if same else ExitCode.BLOCKED

@@ -84,9 +84,7 @@ def explain(
         if name in names
     ]
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(MapExplanationDocument(MAP_EXPLANATION, tuple(found))).encode())
+        session.out.write_document(MapExplanationDocument(MAP_EXPLANATION, tuple(found)))
     else:
         texts = ["\n".join(lines(one, rank, everything=session.verbose > 0)) for one in found]
         session.out.write_text("\n\n\n".join(texts) + "\n")

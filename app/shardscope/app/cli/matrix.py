@@ -42,9 +42,7 @@ def matrix(session: Session, register: bool, as_json: bool) -> None:
 
     document = sources() if register else support_matrix()
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
     elif register:
         session.out.write_text("\n".join(source_lines(sources())) + "\n")
     else:

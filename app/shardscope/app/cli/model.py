@@ -117,9 +117,7 @@ def model(
         found, options, base=None if base is None else look(base, with_catalogue=True)
     )
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(document).encode())
+        session.out.write_document(document)
     else:
         from shardscope.app.cli.model_text import text_lines
 

@@ -6,7 +6,10 @@ cannot hold stands as a visible escape. A reader that closes the pipe has seen e
 
 import os
 import sys
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 ASCII_GLYPHS: Final = str.maketrans({"·": "-", "…": "~", "→": ">", "─": "-"})
 """Our own glyphs, one ASCII character for each, so that columns stay aligned."""
@@ -50,6 +53,12 @@ class Output:
     def write_text(self, text: str) -> None:
         """Write `text` for people, in the encoding of standard output."""
         self.write(encoded(text, sys.stdout))
+
+    def write_document(self, document: "Struct") -> None:
+        """Write a document of one of our schemas as JSON."""
+        from shardscope.engine.model.descriptor import to_json
+
+        self.write(to_json(document).encode())
 
     def narrate(self, text: str) -> None:
         """Write a line to standard error. It has no say in the outcome: a failure to say it is passed over."""

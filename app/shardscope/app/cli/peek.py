@@ -123,9 +123,7 @@ def peek(
             progress=report,
         )
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
         return ExitCode.OK
     from shardscope.app.cli.peek_text import text_lines
 

@@ -75,9 +75,7 @@ def pickles(
     plane = found.descriptor.decoded
     streams = len(plane.streams) if plane else 0
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(PicklesDocument(found.outlines, streams)).encode())
+        session.out.write_document(PicklesDocument(found.outlines, streams))
     else:
         for text in text_parts(found.outlines, plane.references if plane else (), depth):
             session.out.write_text(text)

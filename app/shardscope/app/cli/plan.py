@@ -89,9 +89,7 @@ def plan(
         )
     found = admitted_here(prepared.plan, target)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         from shardscope.app.cli.layout import columns
         from shardscope.app.cli.plan_text import render

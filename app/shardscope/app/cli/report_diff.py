@@ -45,9 +45,7 @@ def diff(
     bounds = with_overrides(Limits(), dict(limits))
     found = engine.compare_reports(engine.read_report(one, bounds), engine.read_report(other, bounds))
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     elif not session.quiet:
         session.out.write_text("\n".join(_lines(found, everything=bool(session.verbose))) + "\n")
     return ExitCode.OK if found.same else ExitCode.BLOCKED

@@ -177,12 +177,11 @@ def make(
     if output is not None and not preview:
         write_report(output, path, prepared)
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
         from shardscope.engine.model.reports import ReportBundle
         from shardscope.engine.model.schemas import REPORT_BUNDLE
 
         built = prepared.built
-        session.out.write(to_json(ReportBundle(REPORT_BUNDLE, built.report, built.descriptor)).encode())
+        session.out.write_document(ReportBundle(REPORT_BUNDLE, built.report, built.descriptor))
     elif preview:
         session.out.write_text("\n".join(_previewed(prepared)) + "\n")
     elif output is not None:

@@ -44,9 +44,7 @@ def show(session: Session, bundle: str, limits: tuple[tuple[str, int], ...], as_
 
     found = engine.read_report(bundle, with_overrides(Limits(), dict(limits)))
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         session.out.write_text(drawn(session, bundle, found))
 

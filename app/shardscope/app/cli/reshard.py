@@ -213,9 +213,8 @@ def _show(session: Session, prepared: "Prepared", target: str | None, *, as_json
         code = ExitCode.OK if admitted else ExitCode.DENIED
     if as_json:
         from shardscope.engine.converting.resharding import transfers
-        from shardscope.engine.model.descriptor import to_json
 
-        session.out.write(to_json(transfers(prepared)).encode())
+        session.out.write_document(transfers(prepared))
         return code
     from shardscope.app.cli.layout import columns
     from shardscope.app.cli.plan_text import render

@@ -89,9 +89,7 @@ def scan(
             progress=report,
         )
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     elif not session.quiet:
         lines = text_lines(found, everything=session.verbose > 0, decoded=decode)
         session.out.write_text("".join(f"{line}\n" for line in lines))

@@ -25,7 +25,6 @@ def show_map(
     """
     from shardscope.app.cli.map_explain import lines
     from shardscope.engine.model.codes import CODES
-    from shardscope.engine.model.descriptor import to_json
     from shardscope.engine.model.mapdocuments import MapExplanationDocument
     from shardscope.engine.peeking.tensormaps import explained
 
@@ -33,7 +32,7 @@ def show_map(
     if rank is not None and not any(rank in shard.ranks for one in made for shard in one.shards):
         raise click.BadParameter(f"no shard has the number {rank}.", param_hint="--rank")
     if as_json:
-        session.out.write(to_json(MapExplanationDocument(MAP_EXPLANATION, tuple(made))).encode())
+        session.out.write_document(MapExplanationDocument(MAP_EXPLANATION, tuple(made)))
     else:
         texts = ["\n".join(lines(one, rank, everything=session.verbose > 0)) for one in made]
         session.out.write_text("\n\n\n".join(texts) + "\n")

@@ -54,9 +54,7 @@ def validate(
 
     found = checked(paths, limits=with_overrides(Limits(), dict(limits)))
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         session.out.write_text("\n".join(lines(found)) + "\n")
     return exit_code(found.blockers, Severity.ERROR)

@@ -63,9 +63,7 @@ def verify(
             progress=report,
         )
     if as_json:
-        from shardscope.engine.model.descriptor import to_json
-
-        session.out.write(to_json(found).encode())
+        session.out.write_document(found)
     else:
         from shardscope.app.cli.paragraphs import wrapped
         from shardscope.engine.model.secrets import shown
