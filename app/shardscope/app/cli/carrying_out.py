@@ -3,12 +3,13 @@
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
 
 from shardscope.app.cli.output import is_terminal, wants_color
+from shardscope.app.cli.plan_shown import Show, plan_text
 from shardscope.app.cli.scheduling import cluster_of, scheduling
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.watching import watching
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from shardscope.engine.model.progress import OnProgress
 
 F = TypeVar("F", bound=Callable[..., object])
-
-
-class Show(Protocol):
-    """Renders a plan that is to be confirmed."""
-
-    def __call__(self, plan: "Plan", *, width: int, color: bool, everything: bool) -> str:
-        """Return the text."""
-        ...
 
 
 class Job(Struct, frozen=True):
@@ -79,7 +72,7 @@ def carry_out(
     job: Job,
     given: dict[str, Any],
     plan: "Callable[[threading.Event, OnProgress | None], Prepared]",
-    show: "Show | None" = None,
+    show: Show | None = None,
 ) -> int:
     """Make a plan and carry it out; take what is its own out of `given`. Say what appeared, or print the manifest.
 
@@ -144,7 +137,7 @@ def carry_out(
 class _Confirmation:
     """Asks a person once, with every figure on the screen."""
 
-    def __init__(self, session: Session, word: str, show: "Show | None", *, yes: bool, machine: bool) -> None:
+    def __init__(self, session: Session, word: str, show: Show | None, *, yes: bool, machine: bool) -> None:
         self._session = session
         self._word = word
         self._show = show
@@ -153,7 +146,7 @@ class _Confirmation:
 
     def __call__(self, plan: "Plan") -> bool:
         if not self._machine and not self._session.quiet:
-            self._session.narrate(_plan(self._session, plan, self._show).rstrip("\n"))
+            self._session.narrate(plan_text(self._session, plan, self._show, sys.stderr).rstrip("\n"))
         course = self._session.course
         if course is not None and course.earlier is not None:
             self._session.narrate(f"\n{course.earlier.message} {course.earlier.remedy}")
@@ -170,11 +163,3 @@ class _Confirmation:
             if not answer.endswith("\n"):  # the cursor still stands behind the question
                 self._session.out.narrate("")
         return answer.strip() == self._word
-
-
-def _plan(session: Session, plan: "Plan", show: "Show | None") -> str:
-    from shardscope.app.cli.layout import columns
-    from shardscope.app.cli.plan_text import render
-
-    color = wants_color(session.color, sys.stderr)
-    return (show or render)(plan, width=columns(sys.stderr), color=color, everything=bool(session.verbose))

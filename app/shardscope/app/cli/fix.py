@@ -1,8 +1,8 @@
 """`shardscope fix`: what is wrong with safetensors mended in a new output, every change shown before."""
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from shardscope.app.cli.carrying_out import Job, carry_out, carrying_out
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
-from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.plan import EXITS
+from shardscope.app.cli.plan_shown import print_plan
 from shardscope.app.cli.planning import Size, bounds_of, copying, rules_of
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.text import TEXT, as_typed
@@ -243,10 +243,7 @@ def fix(
         return found.prepared
 
     def show(plan: "Plan", *, width: int, color: bool, everything: bool) -> str:
-        from shardscope.app.cli.fix_text import render
-
-        document = replace(made[0], plan=plan)
-        return render(document, width=width, color=color, everything=everything, asks=True)
+        return _text(made[0], plan, width=width, color=color, everything=everything, asks=True)
 
     if plan_only:
         with (
@@ -319,24 +316,17 @@ def _rules(
 def _preview(session: Session, found: "Fix", target: str | None, *, as_json: bool) -> int:
     """Print a fix that is not made; return how the process ends."""
     from shardscope.engine.converting.preparing import admitted_here
-    from shardscope.engine.model.codes import CODES
 
-    plan = admitted_here(found.document.plan, target)
-    document = replace(found.document, plan=plan)
-    if as_json:
-        session.out.write_document(document)
-    else:
-        from shardscope.app.cli.fix_text import render
-        from shardscope.app.cli.layout import columns
+    document = replace(found.document, plan=admitted_here(found.document.plan, target))
+    return print_plan(
+        session, document.plan, document if as_json else None, show=partial(_text, document, asks=False)
+    )
 
-        text = render(
-            document,
-            width=columns(sys.stdout),
-            color=wants_color(session.color, sys.stdout),
-            everything=bool(session.verbose),
-        )
-        session.out.write_text(text)
-    if plan.blockers:
-        return CODES[plan.blockers[0].code].exit or ExitCode.BLOCKED
-    admitted = plan.admission is not None and plan.admission.verdict == "admitted"
-    return ExitCode.OK if admitted else ExitCode.DENIED
+
+def _text(
+    document: "FixDocument", plan: "Plan", *, width: int, color: bool, everything: bool, asks: bool
+) -> str:
+    """Return a fix as text, with a plan that was admitted."""
+    from shardscope.app.cli.fix_text import render
+
+    return render(replace(document, plan=plan), width=width, color=color, everything=everything, asks=asks)

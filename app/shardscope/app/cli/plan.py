@@ -1,13 +1,12 @@
 """`shardscope plan`: what a conversion would write, decide and need."""
 
-import sys
 from typing import Any
 
 import click
 
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
-from shardscope.app.cli.output import wants_color
+from shardscope.app.cli.plan_shown import print_plan
 from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.watching import watching
@@ -74,7 +73,6 @@ def plan(
     """
     from shardscope.engine import prepare
     from shardscope.engine.converting.preparing import admitted_here
-    from shardscope.engine.model.codes import CODES
 
     with session.interrupt.cooperative() as cancel, watching(session, progress, machine=as_json) as report:
         prepared = prepare(
@@ -88,20 +86,4 @@ def plan(
             progress=report,
         )
     found = admitted_here(prepared.plan, target)
-    if as_json:
-        session.out.write_document(found)
-    else:
-        from shardscope.app.cli.layout import columns
-        from shardscope.app.cli.plan_text import render
-
-        text = render(
-            found,
-            width=columns(sys.stdout),
-            color=wants_color(session.color, sys.stdout),
-            everything=bool(session.verbose),
-        )
-        session.out.write_text(text)
-    if found.blockers:
-        return CODES[found.blockers[0].code].exit or ExitCode.BLOCKED
-    admitted = found.admission is not None and found.admission.verdict == "admitted"
-    return ExitCode.OK if admitted else ExitCode.DENIED
+    return print_plan(session, found, found if as_json else None)

@@ -1,6 +1,5 @@
 """`shardscope reshard`: the files of another topology's ranks, straight from the fragments of a checkpoint."""
 
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +8,8 @@ import click
 from shardscope.app.cli.carrying_out import Job, carry_out, carrying_out
 from shardscope.app.cli.command import command
 from shardscope.app.cli.examine import reading
-from shardscope.app.cli.output import wants_color
 from shardscope.app.cli.plan import EXITS
+from shardscope.app.cli.plan_shown import print_plan
 from shardscope.app.cli.planning import bounds_of, choosing, decoding_of, options_of
 from shardscope.app.cli.session import Session
 from shardscope.app.cli.watching import watching
@@ -137,7 +136,8 @@ def reshard(
     """
     from msgspec.structs import replace
 
-    from shardscope.engine.converting.resharding import prepare_reshard
+    from shardscope.engine.converting.preparing import admitted_here
+    from shardscope.engine.converting.resharding import prepare_reshard, transfers
 
     bounds = bounds_of(limits)
     aim = _aim(given, limits)
@@ -162,7 +162,9 @@ def reshard(
             watching(session, progress, machine=as_json) as report,
         ):
             prepared = planned(cancel, report)
-        return _show(session, prepared, target, as_json=as_json)
+        return print_plan(
+            session, admitted_here(prepared.plan, target), transfers(prepared) if as_json else None
+        )
     if target is None:
         raise click.UsageError(
             "OUT is missing; without it only --plan-only works.", click.get_current_context()
@@ -199,31 +201,3 @@ def _aim(given: dict[str, Any], limits: tuple[tuple[str, int], ...]) -> "Aim":
         vocabulary_multiple=multiple,
     )
     return Aim(layout, None, numbers, cuts)
-
-
-def _show(session: Session, prepared: "Prepared", target: str | None, *, as_json: bool) -> int:
-    from shardscope.engine.converting.preparing import admitted_here
-    from shardscope.engine.model.codes import CODES
-
-    found = admitted_here(prepared.plan, target)
-    if found.blockers:
-        code = CODES[found.blockers[0].code].exit or ExitCode.BLOCKED
-    else:
-        admitted = found.admission is not None and found.admission.verdict == "admitted"
-        code = ExitCode.OK if admitted else ExitCode.DENIED
-    if as_json:
-        from shardscope.engine.converting.resharding import transfers
-
-        session.out.write_document(transfers(prepared))
-        return code
-    from shardscope.app.cli.layout import columns
-    from shardscope.app.cli.plan_text import render
-
-    text = render(
-        found,
-        width=columns(sys.stdout),
-        color=wants_color(session.color, sys.stdout),
-        everything=bool(session.verbose),
-    )
-    session.out.write_text(text)
-    return code
