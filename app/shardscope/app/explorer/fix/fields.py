@@ -100,6 +100,15 @@ def _listed(words: tuple[str, ...], otherwise: str) -> Part:
     return " ".join(shown(word, NAME) for word in words) if words else (otherwise, Tone.MUTED)
 
 
+def _with_key(draft: Draft, text: str) -> Draft:
+    if not text:
+        return draft
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise UntakenError("KEY=VALUE")
+    return replace(draft, set=(*((name, old) for name, old in draft.set if name != key), (key, value)))
+
+
 _AFTER: Final[dict[Repair, tuple[Field, ...]]] = {
     "drop": (
         Field(
@@ -172,7 +181,7 @@ _AFTER: Final[dict[Repair, tuple[Field, ...]]] = {
             "  new key",
             "A key of every header, as KEY=VALUE",
             lambda *_: ("KEY=VALUE", Tone.MUTED),
-            typed=lambda draft, text: _with_key(draft, text),  # noqa: PLW0108 - it stands below
+            typed=_with_key,
             live=False,
             there=_with("metadata"),
         ),
@@ -199,15 +208,6 @@ FILES: Final = Field(
     typed=lambda draft, text: replace(draft, files=words_in(text)),
     text=lambda draft: words_of(draft.files),
 )
-
-
-def _with_key(draft: Draft, text: str) -> Draft:
-    if not text:
-        return draft
-    key, sign, value = text.partition("=")
-    if not sign or not key:
-        raise UntakenError("KEY=VALUE")
-    return replace(draft, set=(*((name, old) for name, old in draft.set if name != key), (key, value)))
 
 
 def _of_key(number: int, key: KeyOf) -> Field:

@@ -7,7 +7,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from shardscope.app.explorer.model.messages import PathCompleted
+from shardscope.app.explorer.open.completing import PathCompleted, complete_path
 from shardscope.app.explorer.shardmap.dialogs import Question
 
 WORDS = "Which model is the adapter for? Headers of it are read; nothing of it is run. tab completes a path."
@@ -24,25 +24,12 @@ class AskBase(Question[tuple[str]]):
         super().__init__("Base", WORDS, "path of the base model", read_path, typed)
 
     def action_complete(self) -> None:
-        """Complete the path, in a thread: folders may be slow."""
-        from shardscope.app.explorer.open.completion import completed
-
-        typed = self.query_one(Input).value
-        self.app.run_worker(
-            lambda: self.post_message(PathCompleted(typed, completed(typed))),
-            group="complete",
-            description="completing a path",
-            thread=True,
-            exclusive=True,
-            exit_on_error=False,
-        )
+        """Complete the path."""
+        complete_path(self, self.query_one(Input).value)
 
     @on(PathCompleted)
     def _completed(self, event: PathCompleted) -> None:
-        field = self.query_one(Input)
-        if field.value == event.typed:
-            field.value = event.path
-            field.cursor_position = len(event.path)
+        event.fill(self.query_one(Input))
 
 
 def read_path(text: str) -> tuple[str] | str:

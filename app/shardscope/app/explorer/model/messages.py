@@ -25,12 +25,3 @@ class NotStudied(Message):
     def __init__(self, blocker: "Blocker") -> None:
         super().__init__()
         self.blocker = blocker
-
-
-class PathCompleted(Message):
-    """The path of a base was completed."""
-
-    def __init__(self, typed: str, path: str) -> None:
-        super().__init__()
-        self.typed = typed
-        self.path = path

@@ -10,9 +10,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from shardscope.app.explorer.open.completing import PathCompleted, complete_path
 from shardscope.app.explorer.output.destination import Destination
 from shardscope.app.explorer.output.fields import Field, Known, UntakenError, settings
-from shardscope.app.explorer.output.messages import PathCompleted
 from shardscope.app.explorer.output.where_fields import WHERE
 from shardscope.engine.model.text import UNSAFE
 from shardscope.widgets.plan_settings import SettingRows
@@ -199,29 +199,16 @@ class Form(Vertical):
 
     @on(TypedInput.Completing)
     def _complete(self, event: TypedInput.Completing) -> None:
-        """Complete the path, in a thread: folders may be slow."""
+        """Complete the path, where one is typed."""
         event.stop()
-        if self._typing is None or not self.fields[self._typing].is_path:
-            return
-        from shardscope.app.explorer.open.completion import completed
-
-        typed = self.query_one(TypedInput).value
-        self.app.run_worker(
-            lambda: self.post_message(PathCompleted(typed, completed(typed))),
-            group="complete",
-            description="completing a path",
-            thread=True,
-            exclusive=True,
-            exit_on_error=False,
-        )
+        if self._typing is not None and self.fields[self._typing].is_path:
+            complete_path(self, self.query_one(TypedInput).value)
 
     @on(PathCompleted)
     def _completed(self, event: PathCompleted) -> None:
         event.stop()
-        line = self.query_one(TypedInput)
-        if self.is_typing and line.value == event.typed:
-            line.value = event.path
-            line.cursor_position = len(event.path)
+        if self.is_typing:
+            event.fill(self.query_one(TypedInput))
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -25,15 +25,6 @@ class Advanced(Message):
         return isinstance(message, Advanced) and message.progress.stage == self.progress.stage
 
 
-class PathCompleted(Message):
-    """A path was completed as far as names of files do."""
-
-    def __init__(self, typed: str, path: str) -> None:
-        super().__init__()
-        self.typed = typed
-        self.path = path
-
-
 class TargetSeen(Message):
     """The target of a draft was looked at."""
 
