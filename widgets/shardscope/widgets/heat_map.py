@@ -5,14 +5,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
+from shardscope.widgets.cell_picture import CellPicture
 from shardscope.widgets.figure_words import LEVELS, NOTHING, ZERO, sign
-from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
+from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.paragraphs import Paragraph, wrap
 from shardscope.widgets.safe import Tone
 
@@ -43,10 +41,10 @@ def signs(rms: Sequence[float | None], *, partial: bool) -> str:
     return found.replace(NOTHING, UNREAD) if partial else found
 
 
-class HeatMap(Widget):
+class HeatMap(CellPicture):
     """The picture. `show(sheet)`, or `say(paragraphs)` where there is none."""
 
-    ALLOW_SELECT = False
+    STYLES = "heat"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"heat--{level}" for level in range(len(LEVELS))),
         *(f"heat--{tone}" for tone in Tone if tone),
@@ -57,20 +55,11 @@ class HeatMap(Widget):
     }
     DEFAULT_CSS = "HeatMap { width: 1fr; height: 1fr; }"
 
-    class Pointed(Message):
+    class Pointed(CellPicture.Pointed):
         """A box was clicked."""
 
-        def __init__(self, line: int, box: int) -> None:
-            super().__init__()
-            self.line = line
-            self.box = box
-
-    class Resized(Message):
+    class Resized(CellPicture.Resized):
         """There is another number of cells."""
-
-        def can_replace(self, message: Message) -> bool:
-            """Only the newest size matters."""
-            return isinstance(message, type(self))
 
     def __init__(
         self,
@@ -79,11 +68,9 @@ class HeatMap(Widget):
         id: str | None = None,  # noqa: A002 - the word of Textual
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.glyphs = glyphs or terminal_glyphs()
+        super().__init__(glyphs=glyphs, id=id, classes=classes)
         self.sheet: HeatSheet | None = None
         self._said: tuple[Paragraph, ...] = ()
-        self._known: dict[str, Style] = {}
 
     def show(self, sheet: HeatSheet) -> None:
         """Draw this."""
@@ -97,19 +84,6 @@ class HeatMap(Widget):
 
     # Drawing.
 
-    def notify_style_update(self) -> None:
-        """Forget what was drawn in other styles."""
-        super().notify_style_update()
-        self._known.clear()
-
-    def _style(self, name: str) -> Style:
-        if not name:
-            return self.rich_style
-        style = self._known.get(name)
-        if style is None:
-            style = self._known[name] = self.get_component_rich_style(f"heat--{name}")
-        return style
-
     def render_line(self, y: int) -> Strip:
         """Return a line: a label and signs."""
         sheet, width = self.sheet, self.size.width
@@ -117,7 +91,7 @@ class HeatMap(Widget):
         if sheet is None:
             lines = [line for each in self._said for line in wrap(each, max(16, width))]
             if y < len(lines):
-                segments = [Segment(text, self._style(tone)) for text, tone in lines[y]]
+                segments = [Segment(text, self.style_of(tone)) for text, tone in lines[y]]
         elif y < len(sheet.lines):
             segments = self._line(sheet, y)
         return Strip(segments).crop_extend(0, width, self.rich_style)
@@ -125,7 +99,7 @@ class HeatMap(Widget):
     def _line(self, sheet: HeatSheet, line: int) -> list[Segment]:
         label = self._label(sheet)
         found = [
-            Segment(f"{sheet.labels[line]:>{label}}", self._style("index")),
+            Segment(f"{sheet.labels[line]:>{label}}", self.style_of("index")),
             Segment(" " * GAP, self.rich_style),
         ]
         letters = sheet.lines[line]
@@ -134,18 +108,14 @@ class HeatMap(Widget):
         for end in range(1, len(letters) + 1):
             if end == len(letters) or letters[end] != letters[begin] or here in (begin, end):
                 name = "cursor" if begin == here else _name(letters[begin])
-                found.append(Segment(letters[begin:end], self._style(name)))
+                found.append(Segment(letters[begin:end], self.style_of(name)))
                 begin = end
         return found
 
     def _label(self, sheet: HeatSheet) -> int:
         return max(map(len, sheet.labels), default=0)
 
-    # The mouse, and the size.
-
-    def on_resize(self) -> None:
-        """Tell that there is another number of cells."""
-        self.post_message(self.Resized())
+    # The mouse.
 
     def on_click(self, event: events.Click) -> None:
         """Find out which box was clicked."""

@@ -8,15 +8,13 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from shardscope.engine.model.picture import CLASH, EVERYWHERE, GAP, OUTSIDE, PADDING
 from shardscope.engine.model.shardview import Drawing
-from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
+from shardscope.widgets.cell_picture import CellPicture
+from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.safe import fit, visible
 
 HUES = 6
@@ -43,10 +41,10 @@ def gutter(drawing_rows: int) -> int:
     return max(4, len(f"{max(0, drawing_rows - 1):,}"))
 
 
-class ShardPicture(Widget):
+class ShardPicture(CellPicture):
     """The picture. `show(drawing, line, cell)`; `room(rows)` says for how many cells there is room."""
 
-    ALLOW_SELECT = False
+    STYLES = "shard"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"shard--holder-{number}" for number in range(HUES)),
         "shard--every",
@@ -59,20 +57,11 @@ class ShardPicture(Widget):
     }
     DEFAULT_CSS = "ShardPicture { width: 1fr; height: 1fr; }"
 
-    class Pointed(Message):
+    class Pointed(CellPicture.Pointed):
         """A cell was clicked."""
 
-        def __init__(self, line: int, cell: int) -> None:
-            super().__init__()
-            self.line = line
-            self.cell = cell
-
-    class Resized(Message):
+    class Resized(CellPicture.Resized):
         """There is another number of cells."""
-
-        def can_replace(self, message: Message) -> bool:
-            """Only the newest size matters."""
-            return isinstance(message, type(self))
 
     def __init__(
         self,
@@ -81,12 +70,10 @@ class ShardPicture(Widget):
         id: str | None = None,  # noqa: A002 - the word of Textual
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.glyphs = glyphs or terminal_glyphs()
+        super().__init__(glyphs=glyphs, id=id, classes=classes)
         self._drawing: Drawing | None = None
         self._here = (0, 0)
         self._empty = ""
-        self._known: dict[str, Style] = {}
 
     def show(self, drawing: Drawing, line: int, cell: int) -> None:
         """Draw this, with the cursor on a cell."""
@@ -106,17 +93,6 @@ class ShardPicture(Widget):
 
     # Drawing.
 
-    def notify_style_update(self) -> None:
-        """Forget what was drawn in other styles."""
-        super().notify_style_update()
-        self._known.clear()
-
-    def _style(self, name: str) -> Style:
-        style = self._known.get(name)
-        if style is None:
-            style = self._known[name] = self.get_component_rich_style(f"shard--{name}")
-        return style
-
     def render_line(self, y: int) -> Strip:
         """Return a line: the ruler, or numbers, cells and a name."""
         width = self.size.width
@@ -124,7 +100,7 @@ class ShardPicture(Widget):
         if drawing is None:
             text = self._empty if y == 0 else ""
             return Strip(
-                [Segment(fit(text, width, ellipsis=self.glyphs.ellipsis), self._style("number"))], width
+                [Segment(fit(text, width, ellipsis=self.glyphs.ellipsis), self.style_of("number"))], width
             )
         if y < RULER:
             segments = self._ruler(drawing)
@@ -146,25 +122,25 @@ class ShardPicture(Widget):
                 free = cell + len(tick + number) + 1
             elif cell >= free and cell < len(text):
                 text[cell] = "|"
-        return [Segment(" " * (left + 1), self.rich_style), Segment("".join(text), self._style("number"))]
+        return [Segment(" " * (left + 1), self.rich_style), Segment("".join(text), self.style_of("number"))]
 
     def _line(self, drawing: Drawing, line: int) -> list[Segment]:
         left = gutter(drawing.extent[0])
         begins = line == 0 or drawing.rows.starts[line] != drawing.rows.starts[line - 1]
         number = f"{drawing.rows.starts[line]:,}" if begins else ""
-        found = [Segment(f"{number:>{left}} ", self._style("number"))]
+        found = [Segment(f"{number:>{left}} ", self.style_of("number"))]
         letters = drawing.cells[line]
         chosen = self._cursor(drawing, line)
         begin = 0
         for end in range(1, len(letters) + 1):
             if end == len(letters) or letters[end] != letters[begin] or end in (chosen.start, chosen.stop):
                 name = "cursor" if begin in chosen else hue(letters[begin])
-                found.append(Segment(letters[begin:end], self._style(name)))
+                found.append(Segment(letters[begin:end], self.style_of(name)))
                 begin = end
         label = next((one.text for one in drawing.labels if one.line == line), None)
         if label is not None:
             found.append(
-                Segment(f" {fit(label, LABEL, ellipsis=self.glyphs.ellipsis)}", self._style("label"))
+                Segment(f" {fit(label, LABEL, ellipsis=self.glyphs.ellipsis)}", self.style_of("label"))
             )
         return found
 
@@ -184,11 +160,7 @@ class ShardPicture(Widget):
             end += 1
         return range(cell, end)
 
-    # The mouse, and the size.
-
-    def on_resize(self) -> None:
-        """Tell that there is another number of cells."""
-        self.post_message(self.Resized())
+    # The mouse.
 
     def on_click(self, event: events.Click) -> None:
         """Find out which cell was clicked."""

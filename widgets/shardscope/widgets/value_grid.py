@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from shardscope.widgets.glyphs import Glyphs, terminal_glyphs
+from shardscope.widgets.cell_picture import CellPicture
+from shardscope.widgets.glyphs import Glyphs
 from shardscope.widgets.safe import Tone, fit
 
 GAP = 2
@@ -39,10 +38,10 @@ class Sheet(Struct, frozen=True):
     """The line and the cell of the cursor."""
 
 
-class ValueGrid(Widget):
+class ValueGrid(CellPicture):
     """The grid. `show(sheet)`; `room(label, width)` says how many columns and lines there is room for."""
 
-    ALLOW_SELECT = False
+    STYLES = "grid"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "grid--cursor",
         "grid--index",
@@ -50,13 +49,8 @@ class ValueGrid(Widget):
     }
     DEFAULT_CSS = "ValueGrid { width: 1fr; height: 1fr; }"
 
-    class Pointed(Message):
+    class Pointed(CellPicture.Pointed):
         """A cell was clicked."""
-
-        def __init__(self, line: int, cell: int) -> None:
-            super().__init__()
-            self.line = line
-            self.cell = cell
 
     class Turned(Message):
         """The wheel of the mouse was turned by some lines."""
@@ -65,12 +59,8 @@ class ValueGrid(Widget):
             super().__init__()
             self.lines = lines
 
-    class Resized(Message):
+    class Resized(CellPicture.Resized):
         """There is another number of cells."""
-
-        def can_replace(self, message: Message) -> bool:
-            """Only the newest size matters."""
-            return isinstance(message, type(self))
 
     def __init__(
         self,
@@ -79,11 +69,9 @@ class ValueGrid(Widget):
         id: str | None = None,  # noqa: A002 - the word of Textual
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.glyphs = glyphs or terminal_glyphs()
+        super().__init__(glyphs=glyphs, id=id, classes=classes)
         self.sheet: Sheet | None = None
         self._said: tuple[str, Tone] = ("", Tone.MUTED)
-        self._known: dict[str, Style] = {}
 
     def show(self, sheet: Sheet) -> None:
         """Draw this."""
@@ -102,26 +90,13 @@ class ValueGrid(Widget):
 
     # Drawing.
 
-    def notify_style_update(self) -> None:
-        """Forget what was drawn in other styles."""
-        super().notify_style_update()
-        self._known.clear()
-
-    def _style(self, name: str) -> Style:
-        if not name:
-            return self.rich_style
-        style = self._known.get(name)
-        if style is None:
-            style = self._known[name] = self.get_component_rich_style(f"grid--{name}")
-        return style
-
     def render_line(self, y: int) -> Strip:
         """Return a line: the indices of columns, or an index and numbers."""
         sheet, width = self.sheet, self.size.width
         if sheet is None:
             text, tone = self._said
             shown = fit(text if y == 0 else "", width, ellipsis=self.glyphs.ellipsis)
-            return Strip([Segment(shown, self._style(tone))], width)
+            return Strip([Segment(shown, self.style_of(tone))], width)
         if y < RULER:
             segments = self._ruler(sheet)
         elif y - RULER < len(sheet.cells):
@@ -133,25 +108,21 @@ class ValueGrid(Widget):
     def _ruler(self, sheet: Sheet) -> list[Segment]:
         segments = [Segment(" " * sheet.label, self.rich_style)]
         for cell, name in enumerate(sheet.columns):
-            style = self._style(Tone.HERE if cell == sheet.here[1] else "index")
+            style = self.style_of(Tone.HERE if cell == sheet.here[1] else "index")
             segments.append(Segment(f"{name:>{sheet.width + GAP}}", style))
         return segments
 
     def _line(self, sheet: Sheet, line: int) -> list[Segment]:
-        name = self._style(Tone.HERE if line == sheet.here[0] else "index")
+        name = self.style_of(Tone.HERE if line == sheet.here[0] else "index")
         segments = [Segment(f"{sheet.rows[line]:>{sheet.label}}", name)]
         for cell, part in enumerate(sheet.cells[line]):
             text, tone = (self.glyphs.dot, Tone.MUTED) if part is None else part
-            style = self._style("cursor" if (line, cell) == sheet.here else tone)
+            style = self.style_of("cursor" if (line, cell) == sheet.here else tone)
             shown = fit(text, sheet.width, right=True, ellipsis=self.glyphs.ellipsis)
             segments += [Segment(" " * GAP, self.rich_style), Segment(shown, style)]
         return segments
 
-    # The mouse, and the size.
-
-    def on_resize(self) -> None:
-        """Tell that there is another number of cells."""
-        self.post_message(self.Resized())
+    # The mouse.
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Go down."""

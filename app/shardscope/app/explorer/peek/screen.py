@@ -52,7 +52,7 @@ class Peek(Readings):
     def _box_pointed(self, event: HeatMap.Pointed) -> None:
         event.stop()
         if self.heat is not None:
-            self.heat.point(event.line, event.box)
+            self.heat.point(event.line, event.cell)
             self.show()
 
     @on(VirtualRows.RowHighlighted)
